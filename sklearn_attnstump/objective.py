@@ -1,0 +1,75 @@
+"""The corpus loss of a head and its exact derivatives.
+
+    L(coef) = sum_j c_j (f_j(coef) - theta_j)^2 / sum_j c_j
+
+over the tasks ``j`` of the corpus with weights ``c_j``, in the coordinates of the
+packed contexts. With residuals ``r_j``, and Jacobian rows ``J_j`` and Hessians ``H_j``
+of ``f_j``,
+
+    grad L = 2 sum_j c_j r_j J_j / sum_j c_j
+    hess L = 2 sum_j c_j (J_j J_j^T + r_j H_j) / sum_j c_j.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_attnstump.heads import Packed
+
+FloatArray = NDArray[np.float64]
+
+
+class LossValue(NamedTuple):
+    """The corpus loss at some coefficients."""
+
+    loss: float
+    gradient: FloatArray = np.empty(0)  # (2,), from order 1
+    hessian: FloatArray = np.empty(0)  # (2, 2), from order 2
+
+
+class CorpusLoss:
+    """Mean squared threshold error over a corpus, as a function of two coefficients.
+
+    Parameters
+    ----------
+    packed : Packed
+        The corpus's contexts, as a head packs them.
+    thresholds : ndarray of shape (n_tasks,)
+        In the coordinates of the contexts.
+    weights : ndarray of shape (n_tasks,) or None
+        Weights of the tasks, of positive sum.
+
+    Attributes
+    ----------
+    n_evaluations : int
+        How often the loss was evaluated, derivatives included in an evaluation.
+    """
+
+    def __init__(
+        self, packed: Packed, thresholds: FloatArray, weights: FloatArray | None = None
+    ) -> None:
+        self.packed = packed
+        self.thresholds = thresholds
+        if weights is None:
+            weights = np.ones_like(thresholds)
+        self.shares = weights / weights.sum()
+        self.n_evaluations = 0
+
+    def evaluate(self, coef: FloatArray, order: int = 1) -> LossValue:
+        """Loss, with gradient from order 1 and Hessian from order 2."""
+        self.n_evaluations += 1
+        prediction, jacobian, hessian = self.packed.evaluate(coef, order)
+        residual = prediction - self.thresholds
+        weighted = self.shares * residual
+        loss = float(weighted @ residual)
+        if order == 0:
+            return LossValue(loss)
+        gradient = 2 * (weighted @ jacobian)
+        if order == 1:
+            return LossValue(loss, gradient)
+        curvature = (jacobian.T * self.shares) @ jacobian
+        curvature += np.tensordot(weighted, hessian, axes=1)
+        return LossValue(loss, gradient, 2 * curvature)

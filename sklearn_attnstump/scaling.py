@@ -1,0 +1,266 @@
+"""Scaling: between the user's units and the unit interval that heads work in.
+
+This is the only place that knows units and directions. A scaling lays, for each
+context, a monotone map of the feature onto the unit interval: increasing where label 1
+lies at or below the threshold, decreasing where it lies at or above, so that a head
+always sees labels that fall as its feature rises. Observations and thresholds go
+through the map, predictions come back through its inverse.
+
+``<=`` and ``>=`` are mirror images of each other: an observation equal to the threshold
+has label 1 in both.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_attnstump.contexts import Contexts
+
+FloatArray = NDArray[np.float64]
+Range = tuple[float, float]
+
+DIRECTIONS = ("<=", ">=")
+SCALINGS = ("range", "context", "rank")
+
+
+class UnitMap(Protocol):
+    """A monotone map of the feature for each of some contexts."""
+
+    def values(self) -> FloatArray:
+        """ndarray of shape (n_tokens,): the observations in unit coordinates."""
+        ...
+
+    def to_unit(self, thresholds: FloatArray) -> FloatArray:
+        """Thresholds, one for each context, into unit coordinates."""
+        ...
+
+    def to_feature(self, unit: FloatArray) -> FloatArray:
+        """Unit coordinates, one row for each context, into the feature's units."""
+        ...
+
+
+class AffineMap:
+    """``u = (x - lo) / (hi - lo)``, or ``(hi - x) / (hi - lo)`` where falling.
+
+    Differences are taken before the division, so that a shift of the feature costs no
+    more than its own rounding and a power of two costs nothing. A range too wide for
+    float64 is halved first.
+    """
+
+    def __init__(
+        self, contexts: Contexts, lo: FloatArray, hi: FloatArray, *, falling: bool
+    ) -> None:
+        self.contexts = contexts
+        self.falling = falling
+        with np.errstate(over="ignore"):
+            wide = not np.isfinite(hi - lo).all()
+        self.unit = 0.5 if wide else 1.0
+        lo, hi = lo * self.unit, hi * self.unit
+        self.origin = hi if falling else lo
+        self.span = np.where(hi > lo, hi - lo, 1.0)
+
+    def values(self) -> FloatArray:
+        """ndarray of shape (n_tokens,): the observations in unit coordinates."""
+        sizes = self.contexts.sizes
+        x = self.contexts.values[:, 0]
+        return self._to_unit(
+            x, np.repeat(self.origin, sizes), np.repeat(self.span, sizes)
+        )
+
+    def to_unit(self, thresholds: FloatArray) -> FloatArray:
+        """Thresholds, one for each context, into unit coordinates."""
+        return self._to_unit(thresholds, self.origin, self.span)
+
+    def _to_unit(
+        self, x: FloatArray, origin: FloatArray, span: FloatArray
+    ) -> FloatArray:
+        x = x * self.unit if self.unit != 1.0 else x
+        return (origin - x) / span if self.falling else (x - origin) / span
+
+    def to_feature(self, unit: FloatArray) -> FloatArray:
+        """Unit coordinates, one row for each context, into the feature's units."""
+        columns = (slice(None), *([np.newaxis] * (unit.ndim - 1)))
+        step = unit * self.span[columns]
+        origin = self.origin[columns]
+        return (origin - step if self.falling else origin + step) / self.unit
+
+
+class RankMap:
+    """Each context's own weighted mid-ranks, in (0, 1), mapped back by interpolation.
+
+    An observation's coordinate is the share of the context's weight below it plus half
+    of the weight at it. The knots are the distinct observations and the two ends, which
+    stand for 0 and 1; between knots the map is linear.
+    """
+
+    def __init__(
+        self, contexts: Contexts, lo: FloatArray, hi: FloatArray, *, falling: bool
+    ) -> None:
+        self.contexts = contexts
+        self.falling = falling
+        self.lo, self.hi = lo, hi
+        self.unit_values = np.empty(contexts.n_tokens)
+        self.knots: list[tuple[FloatArray, FloatArray]] = []
+        for task in range(len(contexts)):
+            self._rank(task)
+
+    def _rank(self, task: int) -> None:
+        tokens = slice(*self.contexts.offsets[task : task + 2])
+        x = self.contexts.values[tokens, 0]
+        weights = self.contexts.weights
+        knots, which = np.unique(x, return_inverse=True)
+        mass = np.bincount(which, None if weights is None else weights[tokens])
+        total = np.cumsum(mass)
+        ranks = (total - mass / 2) / total[-1]
+        if self.falling:
+            ranks = 1 - ranks
+        self.unit_values[tokens] = ranks[which]
+        ends = (1.0, 0.0) if self.falling else (0.0, 1.0)
+        kept = mass > 0
+        x_knots = np.concatenate([[self.lo[task]], knots[kept], [self.hi[task]]])
+        u_knots = np.concatenate([[ends[0]], ranks[kept], [ends[1]]])
+        order = slice(None, None, -1 if self.falling else 1)
+        self.knots.append((x_knots[order], u_knots[order]))
+
+    def values(self) -> FloatArray:
+        """ndarray of shape (n_tokens,): the observations in unit coordinates."""
+        return self.unit_values
+
+    def to_unit(self, thresholds: FloatArray) -> FloatArray:
+        """Thresholds, one for each context, into unit coordinates."""
+        side = -1 if self.falling else 1
+        return np.array(
+            [
+                np.interp(side * threshold, side * x, u)
+                for threshold, (x, u) in zip(thresholds, self.knots, strict=True)
+            ]
+        )
+
+    def to_feature(self, unit: FloatArray) -> FloatArray:
+        """Unit coordinates, one row for each context, into the feature's units."""
+        rows = [
+            np.interp(row, u, x) for row, (x, u) in zip(unit, self.knots, strict=True)
+        ]
+        return np.array(rows).reshape(unit.shape)
+
+
+def learned_range(contexts: Contexts, thresholds: FloatArray | None) -> Range:
+    """The range of a corpus: of its observations of positive weight and thresholds."""
+    lo, hi = context_ranges(contexts)
+    if thresholds is not None:
+        lo, hi = np.append(lo, thresholds), np.append(hi, thresholds)
+    return float(lo.min()), float(hi.max())
+
+
+def context_ranges(contexts: Contexts) -> tuple[FloatArray, FloatArray]:
+    """Least and largest observation of positive weight of each context."""
+    x = contexts.values[:, 0]
+    starts = contexts.offsets[:-1]
+    if contexts.weights is None:
+        return np.minimum.reduceat(x, starts), np.maximum.reduceat(x, starts)
+    seen = contexts.weights > 0
+    return (
+        np.minimum.reduceat(np.where(seen, x, np.inf), starts),
+        np.maximum.reduceat(np.where(seen, x, -np.inf), starts),
+    )
+
+
+def shown_direction(contexts: Contexts, thresholds: FloatArray) -> str:
+    """The side of the thresholds on which a corpus has its positive labels.
+
+    Counted by weight over all tokens that do not equal their threshold; "<=" where the
+    two sides tie.
+    """
+    side = np.sign(np.repeat(thresholds, contexts.sizes) - contexts.values[:, 0])
+    side[~contexts.labels] *= -1
+    votes = side.sum() if contexts.weights is None else side @ contexts.weights
+    return "<=" if votes >= 0 else ">="
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """How contexts of one feature are laid on the unit interval.
+
+    Attributes
+    ----------
+    kind : {"range", "context", "rank"}
+        One affine map for all contexts; one for each, by its own range; or each
+        context's own ranks.
+    direction : {"<=", ">="}
+        Whether label 1 lies at or below, or at or above, the threshold.
+    feature_range : tuple (lo, hi) or None
+        Required by "range"; for "rank" what the ends of the unit interval stand for,
+        by default the context's own range; unused by "context".
+    strict : bool
+        Whether a context outside `feature_range` is refused; else the range is widened
+        for that context, with a warning.
+    anchors : bool
+        Whether two true tokens at the ends of the range are added to each context.
+    """
+
+    kind: str
+    direction: str
+    feature_range: Range | None
+    strict: bool
+    anchors: bool
+
+    def apply(self, contexts: Contexts) -> tuple[Contexts, UnitMap]:
+        """Contexts in unit coordinates, and the map that took them there."""
+        unit_map = self._map(contexts)
+        unit = contexts.with_values(unit_map.values())
+        return (_with_anchors(unit) if self.anchors else unit), unit_map
+
+    def _map(self, contexts: Contexts) -> UnitMap:
+        lo, hi = context_ranges(contexts)
+        if self.feature_range is not None and self.kind != "context":
+            outside = (lo < self.feature_range[0]) | (hi > self.feature_range[1])
+            if outside.any():
+                self._report_outside(contexts, outside)
+            lo = np.minimum(lo, self.feature_range[0])
+            hi = np.maximum(hi, self.feature_range[1])
+        kind = RankMap if self.kind == "rank" else AffineMap
+        return kind(contexts, lo, hi, falling=self.direction == ">=")
+
+    def _report_outside(self, contexts: Contexts, outside: NDArray[np.bool_]) -> None:
+        assert self.feature_range is not None
+        lo, hi = self.feature_range
+        first = contexts.name(int(np.argmax(outside)))
+        if self.strict:
+            raise ValueError(
+                f"{first} has observations outside feature_range=({lo!r}, {hi!r}). "
+                "Widen feature_range, or leave it None to have it learned."
+            )
+        warnings.warn(
+            f"{int(outside.sum())} of {len(contexts)} contexts have observations "
+            f"outside the range ({lo:.6g}, {hi:.6g}) of the corpus, the first is "
+            f"{first}. The range was widened for each of them. If the feature's range "
+            "is known, pass feature_range.",
+            UserWarning,
+            stacklevel=5,
+        )
+
+
+def _with_anchors(contexts: Contexts) -> Contexts:
+    """Add the two tokens that are true of every task whose range is [0, 1].
+
+    A token at 0 with label 1 and one at 1 with label 0, of weight one, at the end of
+    each context: no context then lacks a label, which removes the boundary limitation
+    (this project's own device).
+    """
+    ends = contexts.offsets[1:]
+    where = np.repeat(ends, 2)
+    n_tasks = len(contexts)
+    weights = contexts.weights
+    return Contexts.from_arrays(
+        np.insert(contexts.values[:, 0], where, np.tile([0.0, 1.0], n_tasks)),
+        np.insert(contexts.labels, where, np.tile([True, False], n_tasks)),
+        contexts.offsets + 2 * np.arange(n_tasks + 1),
+        weights=None if weights is None else np.insert(weights, where, 1.0),
+        task_ids=contexts.task_ids,
+        classes=contexts.classes,
+    )

@@ -1,0 +1,802 @@
+"""The population model in closed form: oracle of the tests, figures and theory page.
+
+The two-score head reads a context of labelled observations (x_i, y_i), with y_i = 1
+where x_i <= theta and 0 otherwise, through softmax weights w_i proportional to
+exp(a x_i + b y_i), and predicts f = sum_i w_i x_i. Here a is the feature score (the
+attention scale) and b the label score. The population model has infinite contexts,
+x uniform on [0, 1], and infinitely many tasks, theta uniform on [0, 1]. All that the
+head does is then known, up to one integral over theta. No estimator is imported here.
+
+From the paper's abstract (arXiv:2610.07074) are the claims that population training
+calibrates the label score against the feature score, that the attention scale then
+grows as t^(1/4) while the threshold error falls as t^(-1/4), that the single head has
+a boundary limitation, and the corpus's size m ^ n (the smaller of tasks and examples
+per task) as the resolution that it supports. The parametrization, all constants and
+all derivations below are this project's own.
+
+1. The moment identity
+----------------------
+Split the context by label. Within a label the label score is constant and cancels, so
+the part with label 1 is the uniform law on [0, theta] tilted by exp(a x), and the part
+with label 0 the same on [theta, 1]. With u = a theta and u' = a (1 - theta), let ::
+
+    h(u) = (1 - e^-u) / u            m(u) = 1/u - 1/(e^u - 1)
+    v(u) = -m'(u) = 1/u^2 - e^u / (e^u - 1)^2
+
+be the integral, the mean and the variance of z on [0, 1] under the density
+proportional to e^(-u z); note m(-u) = 1 - m(u). The mean of the part with label 1 lies
+theta m(u) below the threshold, that of the part with label 0 lies (1-theta) m(-u')
+above it. The attention that label 1 gets is a sigmoid of the difference of the log
+partition functions, with D = mean_1 - mean_0 < 0 the derivatives are central moments,
+
+    p       = sigmoid(b - u' + log(theta h(u)) - log((1-theta) h(u')))
+    f-theta = (1-p) (1-theta) m(-u') - p theta m(u)
+    f_a     = p theta^2 v(u) + (1-p) (1-theta)^2 v(u') + p (1-p) D^2
+    f_b     = p (1-p) D
+
+and the gradient of the loss L = int_0^1 (f-theta)^2 dtheta is 2 int (f-theta) f_a and
+2 int (f-theta) f_b. Written out with q = exp(a - b), the error is ::
+
+    f-theta = -1/a + (theta + q (1-theta)) / (expm1(u) - q expm1(-u'))
+
+which cancels at small a and overflows at large; the moments do neither. Seen through
+x -> 1-x, y -> 1-y the head is that of (-a, -b): error(theta; -a, -b) equals
+-error(1-theta; a, b), the loss is even in (a, b), and descent from (-a, -b) mirrors
+descent from (a, b).
+
+2. The boundary layer
+---------------------
+Let a be large and q a small. Away from theta = 0 all attention is on label 1, and the
+error is -1/a, the mean of an exponential law below the threshold. Close to 0,
+1-p = q / (e^u - 1 + q): a context with theta < q/a has too little of label 1 to hold
+the attention, and its error is near 1. Each part of the context adds to the loss:
+
+* the bias, 1/a^2; less at theta ~ 1/a, where the error is only -u m(u)/a:
+  a^-3 int_0^inf ((u m(u))^2 - 1) du = -2 zeta(3)/a^3;
+* the layer, (1/a) int_0^inf (q/(u+q))^2 du = q/a; its height 1 - 1/a takes off
+  2q/a^2, and its product with the bias 2q/a^2 int_0^inf u m(u)/(e^u - 1) du
+  = (pi^2/3 - 2) q/a^2.
+
+So to the next order, with its gradient to leading order, ::
+
+    L   = 1/a^2 - 2 zeta(3)/a^3 + (q/a) (1 - pi^2/(3a))
+    L_a = -2/a^3 + q/a          L_b = -q/a
+
+3. Calibration, then progress as 1/a^3
+--------------------------------------
+Along the flow da/dt = -L_a, db/dt = -L_b, the gap b - a = -log q obeys
+d(b-a)/dt = 2q/a - 2/a^3. It is driven to q a^2 = 1, that is b = a + 2 log a, at the
+rate 2/a^3, faster by the factor 2a than a itself changes: calibration comes first. On
+the calibrated path both scores rise alike, da/dt = db/dt = 1/a^3 (coordinated
+parameter divergence), so a^4/4 = t: the scale is (4t)^(1/4), the error -(4t)^(-1/4),
+the loss (4t)^(-1/2). The rate 2/a^3 is also the loss's largest curvature there, so
+constant steps below a^3 are stable at a calibrated start and ever after. To the next
+order q a^2 = 1 + (pi^2/3 + 3/2 - 3 zeta(3))/a and a = (4t)^(1/4) - zeta(3) - 1/6: at
+t = 10^9, where a is about 250, the leading forms are still half a percent off.
+
+References
+----------
+"Learning Decision-Stump Thresholds in Context: Dynamics of Softmax Attention",
+arXiv:2610.07074. Only its abstract was used.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.polynomial.legendre import leggauss
+from numpy.polynomial.polynomial import polyval
+from numpy.typing import ArrayLike, NDArray
+from scipy.integrate import solve_ivp
+from scipy.special import bernoulli, expit, exprel, factorial, xlog1py
+
+__all__ = [
+    "asymptotic_path",
+    "certified_scale",
+    "context_risk",
+    "no_positive_probability",
+    "population_descent",
+    "population_error",
+    "population_flow",
+    "population_gradient",
+    "population_loss",
+    "population_prediction",
+]
+
+FloatArray: TypeAlias = NDArray[np.float64]
+# What a broadcasting function returns: a scalar where all its arguments are scalars.
+Floats: TypeAlias = np.float64 | FloatArray
+
+# m(u) = 1/2 - sum_k B_2k u^(2k-1) / (2k)! has radius of convergence 2 pi: for |u| < 1
+# eleven terms leave less than (2 pi)^-22 = 3e-18. v = -m', term by term.
+_TWO_K = 2 * np.arange(1, 12)
+_MEAN_SERIES = bernoulli(_TWO_K[-1])[_TWO_K] / factorial(_TWO_K)
+_VARIANCE_SERIES = (_TWO_K - 1) * _MEAN_SERIES
+
+# Gauss-Legendre panels for the integral over the thresholds; see _graded.
+_NODES, _WEIGHTS = leggauss(16)
+_PANEL_WIDTH = 2.0
+
+
+def _finite(name: str, values: ArrayLike) -> FloatArray:
+    array = np.asarray(values, dtype=np.float64)
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite, got {values!r}.")
+    return array
+
+
+def _positive(name: str, values: ArrayLike) -> FloatArray:
+    array = _finite(name, values)
+    if (array <= 0.0).any():
+        raise ValueError(f"{name} must be positive, got {values!r}.")
+    return array
+
+
+def _thresholds(values: ArrayLike) -> FloatArray:
+    array = _finite("threshold", values)
+    if ((array < 0.0) | (array > 1.0)).any():
+        raise ValueError(f"threshold must lie in [0, 1], got {values!r}.")
+    return array
+
+
+def _coefficients(init: ArrayLike) -> tuple[float, float]:
+    coef = _finite("init", init)
+    if coef.shape != (2,):
+        raise ValueError(
+            "init must be the pair (feature_score, label_score), got an array of shape "
+            f"{coef.shape}."
+        )
+    return float(coef[0]), float(coef[1])
+
+
+def _tilted_mean(u: FloatArray) -> FloatArray:
+    """Mean m(u) on [0, 1] under the density proportional to exp(-u z)."""
+    size = np.abs(u)
+    small, large = np.minimum(size, 1.0), np.maximum(size, 1.0)
+    series = 0.5 - small * polyval(small**2, _MEAN_SERIES)
+    closed = 1.0 / large + np.exp(-large) / np.expm1(-large)
+    mean = np.where(size < 1.0, series, closed)
+    return np.where(u < 0.0, 1.0 - mean, mean)
+
+
+def _tilted_variance(u: FloatArray) -> FloatArray:
+    """Variance v(u) on [0, 1] under the density proportional to exp(-u z)."""
+    size = np.abs(u)
+    small, large = np.minimum(size, 1.0), np.maximum(size, 1.0)
+    series = polyval(small**2, _VARIANCE_SERIES)
+    closed = large**-2 - np.exp(-large) / np.expm1(-large) ** 2
+    return np.where(size < 1.0, series, closed)
+
+
+def _product_rounding(x: FloatArray, y: FloatArray, product: FloatArray) -> FloatArray:
+    """What rounding took from the product x y, exactly (Dekker's algorithm)."""
+    split = 2.0**27 + 1.0  # a float is a sum of two with 26 bits each
+    x_high, y_high = (split * z - (split * z - z) for z in (x, y))
+    x_low, y_low = x - x_high, y - y_high
+    return x_low * y_low - (product - x_high * y_high - x_low * y_high - x_high * y_low)
+
+
+def _group_moments(
+    lower: FloatArray,
+    upper: FloatArray,
+    a: float | FloatArray,
+    b: float | FloatArray,
+    gap: float | FloatArray,
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Attention on either label, and the distances of their means from the threshold.
+
+    `lower` is theta, `upper` 1 - theta and `gap` b - a, from the caller because it has
+    them without rounding. Returns p, 1 - p, theta m(u) and (1-theta) m(-u').
+    """
+    # The score that separates the labels rises from `bottom` at theta = 0 to `top` at
+    # theta = 1 with slope |a|, for either sign of a. It is a small difference where p is
+    # neither 0 nor 1: so it is reckoned from the nearer end, and the product's rounding
+    # is put back, which would be a relative error of p or 1 - p (4e-9 at a = 1e8).
+    bottom, top = np.where(a >= 0.0, gap, b), np.where(a >= 0.0, b, gap)
+    slope = np.abs(a)
+    signed = np.where(lower <= upper, lower, -upper)
+    rise = slope * signed
+    score = np.where(lower <= upper, bottom, top) + rise
+    score = score + _product_rounding(slope, signed, rise)
+    with np.errstate(divide="ignore"):  # a label that no token has: log 0 = -inf
+        score = score + np.log(lower * exprel(-slope * lower))
+        score = score - np.log(upper * exprel(-slope * upper))
+    below, above = lower * _tilted_mean(a * lower), upper * _tilted_mean(-a * upper)
+    return expit(score), expit(-score), below, above
+
+
+def _threshold_moments(
+    threshold: ArrayLike, feature_score: ArrayLike, label_score: ArrayLike
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Validate the arguments; return the thresholds and their `_group_moments`."""
+    theta = _thresholds(threshold)
+    a = _finite("feature_score", feature_score)
+    b = _finite("label_score", label_score)
+    return theta, *_group_moments(theta, 1.0 - theta, a, b, b - a)
+
+
+def population_prediction(
+    threshold: ArrayLike, feature_score: ArrayLike, label_score: ArrayLike
+) -> Floats:
+    """Prediction of the single head for an infinite context, x uniform on [0, 1].
+
+    Parameters
+    ----------
+    threshold : array-like
+        Thresholds theta in [0, 1]. All arguments broadcast.
+    feature_score : array-like
+        Feature scores a, of either sign.
+    label_score : array-like
+        Label scores b.
+
+    Returns
+    -------
+    float or ndarray
+        The predicted threshold, in (0, 1).
+
+    Raises
+    ------
+    ValueError
+        If a threshold lies outside [0, 1] or a score is not finite.
+
+    See Also
+    --------
+    population_error : The prediction less the threshold.
+
+    Examples
+    --------
+    >>> from sklearn_attnstump.theory import population_prediction
+    >>> print(population_prediction([0.0, 0.3, 0.8], 100.0, 110.0).round(4))
+    [0.99 0.29 0.79]
+    """
+    theta, p, p_not, _, above = _threshold_moments(
+        threshold, feature_score, label_score
+    )
+    # A sum of positive terms, so that small predictions keep their digits too.
+    below_top = theta * _tilted_mean(-np.asarray(feature_score, dtype=float) * theta)
+    return (p * below_top + p_not * (theta + above))[()]
+
+
+def population_error(
+    threshold: ArrayLike, feature_score: ArrayLike, label_score: ArrayLike
+) -> Floats:
+    """Error f - theta of the single head for an infinite context, x uniform on [0, 1].
+
+    It is accurate to about 1e-15 of the larger of the two terms (attention on label 1
+    pulls down, on label 0 up) that make it up, at any finite scores.
+
+    Parameters
+    ----------
+    threshold : array-like
+        Thresholds theta in [0, 1]. All arguments broadcast.
+    feature_score : array-like
+        Feature scores a, of either sign.
+    label_score : array-like
+        Label scores b.
+
+    Returns
+    -------
+    float or ndarray
+        Prediction less threshold. For large a it is -1/a, and near 1 in the boundary
+        layer at theta < exp(a - b) / a.
+
+    Raises
+    ------
+    ValueError
+        If a threshold lies outside [0, 1] or a score is not finite.
+
+    See Also
+    --------
+    population_loss : Its mean square over the thresholds.
+
+    Examples
+    --------
+    >>> from sklearn_attnstump.theory import population_error
+    >>> print(population_error([0.0, 0.5, 1.0], 100.0, 110.0).round(6))
+    [ 0.99 -0.01 -0.01]
+    """
+    _, p, p_not, below, above = _threshold_moments(
+        threshold, feature_score, label_score
+    )
+    return (p_not * above - p * below)[()]
+
+
+def _graded(length: float, scale: float) -> tuple[FloatArray, FloatArray]:
+    """Nodes and weights of an integral over [0, length], graded towards 0 at `scale`.
+
+    One panel covers [0, scale], the others have equal widths in s = log(distance). The
+    poles of p, m and v, and the growth of exp(-e^s), begin at |Im s| of about pi/2: on
+    a panel of half-width 1 with n = 16 nodes the error falls as
+    (pi/2 + sqrt(1 + pi^2/4))^(-2n) = 8e-18.
+    """
+    first = min(scale, length)
+    span = math.log(length / first)
+    n_panels = math.ceil(span / _PANEL_WIDTH)
+    half = span / max(n_panels, 1) / 2
+    s = half * (2.0 * np.arange(n_panels)[:, np.newaxis] + 1.0 + _NODES)
+    outer = first * np.exp(s)
+    distance = np.concatenate([first / 2 * (1.0 + _NODES), outer.ravel()])
+    weight = np.concatenate([first / 2 * _WEIGHTS, (half * _WEIGHTS * outer).ravel()])
+    return distance, weight
+
+
+def _population_rule(
+    a: float, b: float, gap: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Nodes (theta and 1 - theta) and weights for integrals over the thresholds.
+
+    The integrand varies at scale 1/|a| at both ends, and where p passes 1/2. In the
+    notation of `_group_moments` that is the zero of the score if it has one within
+    (0, 1); else it lies at the end where the score has not changed sign, at the scale
+    exp(-|score|)/|a|: the boundary layer q/a of the module's docstring.
+    """
+    bottom, top = (gap, b) if a >= 0.0 else (b, gap)
+    width = 1.0 / max(abs(a), 1.0)
+    # Past 600 the layer adds less than 1e-260 to any integral.
+    at_bottom = width * math.exp(-min(max(bottom, 0.0), 600.0))
+    at_top = width * math.exp(-min(max(-top, 0.0), 600.0))
+    if bottom < 0.0 < top:
+        low, high, inner = bottom / (bottom - top), top / (top - bottom), width
+    else:
+        low, high, inner = 0.5, 0.5, 0.5
+    # Each half of a piece is graded towards the piece's end, from which theta and
+    # 1 - theta are measured, so that the nearer of the two keeps its digits.
+    lower, upper, weights = [], [], []
+    for start, side, length, scale in (
+        ((0.0, 1.0), 1.0, low / 2, at_bottom),
+        ((low, high), -1.0, low / 2, inner),
+        ((low, high), 1.0, high / 2, inner),
+        ((1.0, 0.0), -1.0, high / 2, at_top),
+    ):
+        distance, weight = _graded(length, scale)
+        lower.append(start[0] + side * distance)
+        upper.append(start[1] - side * distance)
+        weights.append(weight)
+    return np.concatenate(lower), np.concatenate(upper), np.concatenate(weights)
+
+
+def _loss_and_gradient(a: float, b: float, gap: float) -> tuple[float, float, float]:
+    """Return the population loss L and its derivatives L_a, L_b, for gap = b - a."""
+    lower, upper, weights = _population_rule(a, b, gap)
+    p, p_not, below, above = _group_moments(lower, upper, a, b, gap)
+    error = p_not * above - p * below
+    spread = below + above  # -D
+    between = p * p_not * spread
+    within = p * lower**2 * _tilted_variance(a * lower)
+    within += p_not * upper**2 * _tilted_variance(a * upper)
+    weighted = weights * error
+    return (
+        float(weighted @ error),
+        float(2.0 * weighted @ (within + between * spread)),
+        float(-2.0 * weighted @ between),
+    )
+
+
+def _loss_and_gradients(feature_score: ArrayLike, label_score: ArrayLike) -> FloatArray:
+    """`_loss_and_gradient` over broadcast scores, in a last axis of length 3."""
+    a, b = np.broadcast_arrays(
+        _finite("feature_score", feature_score), _finite("label_score", label_score)
+    )
+    pairs = zip(a.ravel().tolist(), b.ravel().tolist(), strict=True)
+    rows = [_loss_and_gradient(a_i, b_i, b_i - a_i) for a_i, b_i in pairs]
+    return np.asarray(rows, dtype=np.float64).reshape(*a.shape, 3)
+
+
+def population_loss(feature_score: ArrayLike, label_score: ArrayLike) -> Floats:
+    """Mean squared error of the single head over thresholds uniform on [0, 1].
+
+    Parameters
+    ----------
+    feature_score : array-like
+        Feature scores a, of either sign. Both arguments broadcast.
+    label_score : array-like
+        Label scores b.
+
+    Returns
+    -------
+    float or ndarray
+        The loss, in units of the unit interval squared; about 1/a^2 + exp(a - b)/a
+        for large a and small exp(a - b) a.
+
+    Raises
+    ------
+    ValueError
+        If a score is not finite.
+
+    See Also
+    --------
+    population_error : The error at one threshold.
+    population_gradient : The loss's exact gradient.
+
+    Notes
+    -----
+    Gauss-Legendre quadrature graded towards the integrand's layers, accurate to about
+    1e-13 in some hundred nodes at any scores.
+
+    Examples
+    --------
+    >>> from sklearn_attnstump.theory import population_loss
+    >>> print(population_loss([0.0, 10.0, 100.0], [0.0, 14.6, 109.2]).round(6))
+    [0.083333 0.008608 0.000099]
+    """
+    return _loss_and_gradients(feature_score, label_score)[..., 0][()]
+
+
+def population_gradient(feature_score: ArrayLike, label_score: ArrayLike) -> FloatArray:
+    """Exact gradient of the population loss.
+
+    Parameters
+    ----------
+    feature_score : array-like
+        Feature scores a, of either sign. Both arguments broadcast.
+    label_score : array-like
+        Label scores b.
+
+    Returns
+    -------
+    ndarray of shape (..., 2)
+        Derivatives with respect to the feature score and the label score.
+
+    Raises
+    ------
+    ValueError
+        If a score is not finite.
+
+    See Also
+    --------
+    population_loss : The loss.
+    population_flow : Descent along this gradient in continuous time.
+    population_descent : Descent along it in constant steps.
+
+    Examples
+    --------
+    On the calibrated path both derivatives approach -1/a^3.
+
+    >>> import numpy as np
+    >>> from sklearn_attnstump.theory import population_gradient
+    >>> a = np.array([1e2, 1e4])
+    >>> gradient = population_gradient(a, a + 2 * np.log(a))
+    >>> print((gradient * a[:, np.newaxis] ** 3).round(3))
+    [[-0.966 -0.961]
+     [-1.    -1.   ]]
+    """
+    return _loss_and_gradients(feature_score, label_score)[..., 1:]
+
+
+def population_flow(init: ArrayLike, times: ArrayLike) -> FloatArray:
+    """Gradient flow of the population loss, d coef/dt = -grad.
+
+    Parameters
+    ----------
+    init : array-like of shape (2,)
+        Feature score and label score at time 0.
+    times : array-like of shape (n_times,)
+        Times at which the scores are wanted, at least 0, in any order.
+
+    Returns
+    -------
+    ndarray of shape (n_times, 2)
+        Feature score and label score at each time.
+
+    Raises
+    ------
+    ValueError
+        If `init` is not a finite pair or `times` not a vector of finite times >= 0.
+    RuntimeError
+        If the integrator gives up.
+
+    See Also
+    --------
+    population_descent : The same descent in constant steps.
+    asymptotic_path : Its limit for large times.
+
+    Notes
+    -----
+    The state is (arcsinh a, b - a). The first is log a up to a constant for large a and
+    passes zero smoothly, as some paths from small scores do. The second is what the
+    boundary layer depends on, and would lose its digits in b alone. Time is log(1 + t),
+    in which the path is slow but for the calibration, of rate 2/a^3: the problem is
+    stiff, hence the implicit method.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_attnstump.theory import population_flow
+    >>> times = np.array([1e5, 1e9, 1e13])
+    >>> path = population_flow([10.0, 14.6], times)
+    >>> print((path[:, 0] / times**0.25).round(3))  # tends to sqrt(2)
+    [1.336 1.406 1.413]
+    """
+    a, b = _coefficients(init)
+    times = _finite("times", times)
+    if times.ndim != 1 or (times < 0.0).any():
+        raise ValueError(f"times must be a vector of times >= 0, got {times!r}.")
+    clock, position = np.unique(np.log1p(times), return_inverse=True)
+    if clock.size == 0:
+        return np.empty((0, 2))
+
+    def velocity(tau: float, state: FloatArray) -> list[float]:
+        a, gap = math.sinh(state[0]), float(state[1])
+        _, slope_a, slope_b = _loss_and_gradient(a, a + gap, gap)
+        rate = math.exp(tau)  # dt / dtau
+        return [-rate * slope_a / math.hypot(1.0, a), rate * (slope_a - slope_b)]
+
+    solution = solve_ivp(
+        velocity,
+        (0.0, clock[-1]),
+        [math.asinh(a), b - a],
+        method="LSODA",
+        t_eval=clock,
+        rtol=1e-9,
+        atol=1e-9,
+    )
+    if not solution.success:
+        raise RuntimeError(f"The population flow stopped: {solution.message}")
+    feature_score = np.sinh(solution.y[0])
+    path = np.column_stack([feature_score, feature_score + solution.y[1]])
+    return path[position]
+
+
+def population_descent(
+    init: ArrayLike, step_size: float, n_steps: int, *, record_every: int = 1
+) -> FloatArray:
+    """Constant-step gradient descent on the population loss.
+
+    Repeats ``coef = coef - step_size * grad``, the rule of the library's ``"gd"``
+    solver. After k steps it is near `population_flow` at the time k * step_size.
+
+    Parameters
+    ----------
+    init : array-like of shape (2,)
+        Feature score and label score at the start.
+    step_size : float
+        The step eta > 0. From a calibrated start (a, a + 2 log a) steps up to about a^3
+        are stable.
+    n_steps : int
+        Number of steps.
+    record_every : int, default=1
+        Keep the coefficients after every so many steps.
+
+    Returns
+    -------
+    ndarray of shape (1 + n_steps // record_every, 2)
+        Feature score and label score, from the start on; row i is the state after
+        i * record_every steps.
+
+    Raises
+    ------
+    ValueError
+        If `init` is not a finite pair, or a number is out of its range.
+
+    See Also
+    --------
+    population_flow : The limit of small steps.
+
+    Examples
+    --------
+    >>> from sklearn_attnstump.theory import population_descent, population_flow
+    >>> print(population_descent([10.0, 14.6], 10.0, 100)[-1].round(2))
+    [10.56 15.41]
+    >>> print(population_flow([10.0, 14.6], [1000.0])[0].round(2))
+    [10.56 15.41]
+    """
+    coef = np.array(_coefficients(init))
+    if not (math.isfinite(step_size) and step_size > 0.0):
+        raise ValueError(f"step_size must be positive and finite, got {step_size!r}.")
+    if n_steps < 0 or record_every < 1:
+        raise ValueError(
+            "n_steps must be at least 0 and record_every at least 1, got "
+            f"{n_steps!r} and {record_every!r}."
+        )
+    path = [coef]
+    for step in range(1, n_steps + 1):
+        coef = coef - step_size * population_gradient(coef[0], coef[1])
+        if step % record_every == 0:
+            path.append(coef)
+    return np.array(path)
+
+
+def asymptotic_path(times: ArrayLike) -> FloatArray:
+    """Leading form of the population flow at large times.
+
+    a = (4t)^(1/4) and b = a + 2 log a. The threshold error is then -1/a and the loss
+    1/a^2. The rates are claims of the paper's abstract, the constants this project's.
+
+    Parameters
+    ----------
+    times : array-like
+        Times t > 0.
+
+    Returns
+    -------
+    ndarray of shape (..., 2)
+        Feature score and label score.
+
+    Raises
+    ------
+    ValueError
+        If a time is not positive and finite.
+
+    See Also
+    --------
+    population_flow : The path itself. Its a tends to this one's less zeta(3) + 1/6.
+
+    Examples
+    --------
+    >>> from sklearn_attnstump.theory import asymptotic_path
+    >>> print(asymptotic_path([4e4, 4e8]).round(3))
+    [[ 20.     25.991]
+     [200.    210.597]]
+    """
+    times = _finite("times", times)
+    if (times <= 0.0).any():
+        raise ValueError(f"times must be positive, got {times!r}.")
+    feature_score = (4.0 * times) ** 0.25
+    return np.stack([feature_score, feature_score + 2 * np.log(feature_score)], axis=-1)
+
+
+def context_risk(
+    estimator: Literal[
+        "one_sided", "midpoint", "single", "reflected", "anchored_reflected"
+    ],
+    n_examples: ArrayLike,
+    feature_score: ArrayLike | None = None,
+) -> Floats:
+    """Mean squared error on a fresh context of N examples, to leading order in N.
+
+    For a fixed interior threshold and a feature uniform on [0, 1]:
+
+    ======================  ======================  ===================================
+    estimator               risk                    valid for
+    ======================  ======================  ===================================
+    ``one_sided``           2 / N^2                 the single head as a -> infinity:
+                                                    the largest x with label 1
+    ``midpoint``            1 / (2 N^2)             midpoint of the gap between the
+                                                    labels; Bayes under U[0, 1]
+    ``single``              1 / a^2 + 1 / (4 a N)   N >> a: a bias floor 1/a
+    ``reflected``           1 / (8 a N)             N >> a: no floor
+    ``anchored_reflected``  1 / (2 N^2)             the reflected head with anchors, as
+                                                    a -> infinity: no failing boundary
+    ======================  ======================  ===================================
+
+    Parameters
+    ----------
+    estimator : str
+        A row of the table.
+    n_examples : array-like
+        Context sizes N. Broadcasts with `feature_score`.
+    feature_score : array-like, optional
+        Attention scales a > 0, for ``"single"`` and ``"reflected"`` only.
+
+    Returns
+    -------
+    float or ndarray
+        The risk, in units of the unit interval squared.
+
+    Raises
+    ------
+    ValueError
+        If the estimator is unknown, a number is not positive, or `feature_score` is
+        missing where it is needed or given where it is not.
+
+    See Also
+    --------
+    no_positive_probability : The chance that the heads without anchors fail.
+
+    Notes
+    -----
+    The distances from the threshold to the nearest example of either label are
+    independent exponentials E1, E2 of mean 1/N: the largest positive has the risk
+    E[E1^2], the midpoint E[(E1 - E2)^2] / 4. For N >> a the examples below the
+    threshold are a dense sample with weights exp(-a z), z = theta - x. The weighted
+    mean of z is 1/a, the bias; its variance is
+    N int e^(-2az) (z - 1/a)^2 dz / (N/a)^2 = 1/(4aN). The reflected head averages two
+    independent sides of opposite bias. With anchors, the range's end stands in for a
+    missing example: at theta = c/N the risk is (1 - c e^-c) / (2 N^2), never above the
+    interior's.
+
+    Examples
+    --------
+    >>> from sklearn_attnstump.theory import context_risk
+    >>> print(context_risk("midpoint", [10, 100]))
+    [5.e-03 5.e-05]
+    >>> print(context_risk("single", 10_000, 100.0))
+    0.00010025
+    """
+    n = _positive("n_examples", n_examples)
+    if estimator in ("single", "reflected"):
+        if feature_score is None:
+            raise ValueError(f"The risk of {estimator!r} depends on feature_score.")
+        a = _positive("feature_score", feature_score)
+        if estimator == "reflected":
+            return 1.0 / (8.0 * a * n)
+        return 1.0 / a**2 + 1.0 / (4.0 * a * n)
+    if feature_score is not None:
+        raise ValueError(f"The risk of {estimator!r} does not depend on feature_score.")
+    if estimator == "one_sided":
+        return 2.0 / n**2
+    if estimator in ("midpoint", "anchored_reflected"):
+        return 1.0 / (2.0 * n**2)
+    raise ValueError(
+        "estimator must be 'one_sided', 'midpoint', 'single', 'reflected' or "
+        f"'anchored_reflected', got {estimator!r}."
+    )
+
+
+def no_positive_probability(threshold: ArrayLike, n_examples: ArrayLike) -> Floats:
+    """Chance that no example of a context lies at or below the threshold.
+
+    Then no token has label 1, and heads without anchors predict near the range's top
+    (single) or its middle (reflected): the single head's boundary limitation.
+
+    Parameters
+    ----------
+    threshold : array-like
+        Thresholds theta in [0, 1]. Both arguments broadcast.
+    n_examples : array-like
+        Context sizes N > 0, the feature being uniform on [0, 1].
+
+    Returns
+    -------
+    float or ndarray
+        (1 - theta)^N; about exp(-c) at theta = c/N.
+
+    Raises
+    ------
+    ValueError
+        If a threshold lies outside [0, 1] or a size is not positive.
+
+    See Also
+    --------
+    context_risk : The risk where both labels occur.
+
+    Examples
+    --------
+    >>> from sklearn_attnstump.theory import no_positive_probability
+    >>> print(no_positive_probability([0.0, 0.001, 0.5], 1000).round(3))
+    [1.    0.368 0.   ]
+    """
+    theta = _thresholds(threshold)
+    return np.exp(xlog1py(_positive("n_examples", n_examples), -theta))
+
+
+def certified_scale(n_tasks: ArrayLike, n_examples: ArrayLike) -> Floats:
+    """Attention scale up to which a finite corpus stands for the population.
+
+    k / log k, with k the smaller of the number of tasks m and of examples per task n:
+    the inverse of the rate (m ^ n)^-1 of the paper's abstract, less a logarithm.
+    Training beyond it fits the corpus's sampling noise.
+
+    Parameters
+    ----------
+    n_tasks : array-like
+        Numbers of tasks m. Both arguments broadcast.
+    n_examples : array-like
+        Numbers of examples per task n.
+
+    Returns
+    -------
+    float or ndarray
+        The scale. It is smallest at k = 3 and rises from there.
+
+    Raises
+    ------
+    ValueError
+        If a number is below 2, where the logarithm is not positive.
+
+    Examples
+    --------
+    >>> from sklearn_attnstump.theory import certified_scale
+    >>> print(certified_scale([2, 100, 1000], 500).round(2))
+    [ 2.89 21.71 80.46]
+    """
+    m, n = _finite("n_tasks", n_tasks), _finite("n_examples", n_examples)
+    smaller = np.minimum(m, n)
+    if (smaller < 2.0).any():
+        raise ValueError(
+            "The certified scale needs at least 2 tasks of at least 2 examples each, "
+            f"got n_tasks={n_tasks!r} and n_examples={n_examples!r}."
+        )
+    return smaller / np.log(smaller)
