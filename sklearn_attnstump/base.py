@@ -59,15 +59,20 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
         contexts = Contexts(X)
         feature = _feature_position(self.feature, contexts)
         one = contexts.select_feature(feature)
-        thresholds = None if y is None else _check_thresholds(y, one)
+        thresholds = None if y is None else check_thresholds(y, one)
         weights = _check_task_weights(sample_weight, one)
-        direction = self.direction
-        if direction == "auto":
-            direction = shown_direction(one, required(thresholds))
         feature_range = check_range(self.feature_range)
         if feature_range is not None:
             _refuse_outside(thresholds, feature_range, one)
-        elif learn_range:
+        if weights is not None and not weights.all():
+            # A task of weight zero is no task: nothing is learned from it.
+            kept = weights > 0
+            one, weights = one[kept], weights[kept]
+            thresholds = None if thresholds is None else thresholds[kept]
+        direction = self.direction
+        if direction == "auto":
+            direction = shown_direction(one, required(thresholds), weights)
+        if feature_range is None and learn_range:
             feature_range = learned_range(one, thresholds)
         settings: dict[str, Any] = {
             "direction_": direction,
@@ -92,12 +97,23 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
                 f"features, but {type(self).__name__} was fitted on {expected}. Pass "
                 "the same features as at fit, the label not counted."
             )
+        self._refuse_other_names(contexts.feature_names)
         if contexts.n_features <= self._feature:
             raise ValueError(
                 f"feature={self._feature} is not among the {contexts.n_features} of "
                 "the contexts."
             )
         return contexts.select_feature(self._feature)
+
+    def _refuse_other_names(self, names: tuple[str, ...] | None) -> None:
+        """Named columns in another order would be another feature's."""
+        known = getattr(self, "feature_names_in_", None)
+        if names is not None and known is not None and list(names) != list(known):
+            raise ValueError(
+                f"the contexts have the features {list(names)}, but "
+                f"{type(self).__name__} was fitted on {list(known)}. Pass the same "
+                "features in the same order."
+            )
 
     def _adopt(self, fitted: dict[str, Any]) -> Self:
         """Replace the whole fitted state at once, nothing of an earlier fit staying."""
@@ -171,7 +187,8 @@ def _feature_position(feature: int | str, contexts: Contexts) -> int:
     return int(feature)
 
 
-def _check_thresholds(y: ArrayLike, contexts: Contexts) -> FloatArray:
+def check_thresholds(y: ArrayLike, contexts: Contexts) -> FloatArray:
+    """Known thresholds, one finite number for each context."""
     try:
         thresholds = column_or_1d(y, warn=True).astype(np.float64)
     except (TypeError, ValueError) as error:

@@ -24,7 +24,7 @@ from sklearn_attnstump.forms import (
     read_form,
 )
 from sklearn_attnstump.frames import read_frame
-from sklearn_attnstump.labels import encode_labels
+from sklearn_attnstump.labels import encode_labels, same_sense
 
 __all__ = ["Contexts"]
 
@@ -119,21 +119,23 @@ class Contexts(Sequence["Contexts"]):
         task_ids: ArrayLike | None = None,
     ) -> None:
         parts = _read(X)
+        ids = parts.task_ids if task_ids is None else _id_array(task_ids)
         if parts.encoded is None:
             labels, classes = encode_labels(
                 parts.labels,
-                lambda token: _name_token(token, parts.offsets, task_ids),
+                lambda token: _name_token(token, parts.offsets, ids),
                 positive=positive,
                 classes=classes,
             )
         else:
+            _refuse_opposite(parts.encoded, positive, classes)
             labels, classes = parts.labels, parts.encoded
         self._set(
             parts.values,
             labels,
             parts.offsets,
             parts.weights,
-            parts.task_ids if task_ids is None else _id_array(task_ids),
+            ids,
             classes,
             parts.feature_names,
         )
@@ -186,7 +188,8 @@ class Contexts(Sequence["Contexts"]):
         flat = as_floats(values, "values")
         if flat.ndim == 1:
             flat = flat[:, np.newaxis]
-        bounds = _check_offsets(offsets, flat, task_ids)
+        names = None if task_ids is None else _id_array(task_ids)
+        bounds = _check_offsets(offsets, flat, names)
         raw = label_array(labels)
         if raw.shape != flat.shape[:1]:
             raise ValueError(
@@ -195,12 +198,12 @@ class Contexts(Sequence["Contexts"]):
             )
         encoded, classes = encode_labels(
             raw,
-            lambda token: _name_token(token, bounds, task_ids),
+            lambda token: _name_token(token, bounds, names),
             positive=positive,
             classes=classes,
         )
         mass = None if weights is None else as_floats(weights, "weights")
-        ids = np.arange(len(bounds) - 1) if task_ids is None else _id_array(task_ids)
+        ids = np.arange(len(bounds) - 1) if names is None else names
         return cls._of(flat, encoded, bounds, mass, ids, classes, None)._check()
 
     @classmethod
@@ -280,7 +283,7 @@ class Contexts(Sequence["Contexts"]):
             columns.labels,
             columns.offsets,
             weights=columns.weights,
-            task_ids=_id_array(columns.task_ids),
+            task_ids=columns.task_ids,
             positive=positive,
             classes=classes,
         )
@@ -336,7 +339,7 @@ class Contexts(Sequence["Contexts"]):
         if weights.min() < 0:
             token = int(np.argmax(weights < 0))
             raise ValueError(
-                f"{self._name_token(token)} has the weight {weights[token]!r}. "
+                f"{self._name_token(token)} has the weight {weights[token]}. "
                 "Weights must be at least 0."
             )
         empty = np.logical_and.reduceat(weights == 0, self.offsets[:-1])
@@ -345,6 +348,13 @@ class Contexts(Sequence["Contexts"]):
                 f"{self.name(int(np.argmax(empty)))} has no token of positive weight. "
                 "Leave the task out, or give a token some weight."
             )
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Copies and pickles keep a checked array checked: arrays are read-only."""
+        self.__dict__.update(state)
+        for name in ("values", "labels", "offsets", "weights"):
+            if state[name] is not None:
+                setattr(self, name, _read_only(state[name]))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -444,8 +454,15 @@ class Contexts(Sequence["Contexts"]):
         -------
         contexts : Contexts
             Sharing memory with these.
+
+        Raises
+        ------
+        IndexError
+            If there is no such column.
         """
-        if self.n_features == 1 and feature == 0:
+        if not 0 <= feature < self.n_features:
+            raise IndexError(f"feature {feature} of {self.n_features}: there is none")
+        if self.n_features == 1:
             return self
         names = None if self.feature_names is None else (self.feature_names[feature],)
         return self._of(
@@ -556,6 +573,15 @@ def _join(items: Sequence[Contexts]) -> Parts:
                 f"contexts {position} have {item.n_features} features, the first have "
                 f"{first.n_features}. Join contexts of the same features."
             )
+        if not same_sense(item.classes, first.classes):
+            raise ValueError(
+                f"contexts {position} have the labels {item.classes} (negative, "
+                f"positive), the first have {first.classes}. Make all of them with the "
+                "same positive=..."
+            )
+    # Contexts of one label alone know no negative one.
+    pairs = [item.classes for item in items]
+    classes = next((pair for pair in pairs if pair[0] is not None), first.classes)
     return Parts(
         np.concatenate([item.values for item in items]),
         np.concatenate([item.labels for item in items]),
@@ -563,8 +589,24 @@ def _join(items: Sequence[Contexts]) -> Parts:
         join_weights([(item.weights, item.n_tokens) for item in items]),
         _id_array([name for item in items for name in item.task_ids.tolist()]),
         first.feature_names,
-        first.classes,
+        classes,
     )
+
+
+def _refuse_opposite(
+    encoded: tuple[Any, Any], positive: Any, classes: tuple[Any, Any] | None
+) -> None:
+    """Labels that are encoded already are not to be read the other way round."""
+    if positive is not None and positive != encoded[1]:
+        raise ValueError(
+            f"the contexts were made with {encoded[1]!r} as label 1. Pass "
+            f"positive={positive!r} where they are made."
+        )
+    if classes is not None and not same_sense(encoded, classes):
+        raise ValueError(
+            f"the contexts' labels are {encoded} (negative, positive), but {classes} "
+            f"are expected, as at fit. Make them with positive={classes[1]!r}."
+        )
 
 
 def _parts_of(contexts: Contexts) -> Parts:
@@ -580,7 +622,7 @@ def _parts_of(contexts: Contexts) -> Parts:
 
 
 def _check_offsets(
-    offsets: ArrayLike, values: FloatArray, task_ids: ArrayLike | None
+    offsets: ArrayLike, values: FloatArray, task_ids: NDArray[Any] | None
 ) -> NDArray[np.int64]:
     bounds = np.asarray(offsets)
     if values.ndim != 2 or values.shape[1] == 0:
@@ -654,16 +696,16 @@ def _id_array(ids: ArrayLike) -> NDArray[Any]:
     return array
 
 
-def _name_task(task: int, task_ids: ArrayLike | None) -> str:
-    if task_ids is None or len(task_ids) <= task:  # type: ignore[arg-type]
+def _name_task(task: int, task_ids: NDArray[Any] | None) -> str:
+    if task_ids is None or len(task_ids) <= task:
         return f"task {task}"
-    name = task_ids[task]  # type: ignore[index]
+    name = task_ids[task]
     name = name.item() if isinstance(name, np.generic) else name
     return f"task {task}" if name == task else f"task {task} ({name!r})"
 
 
 def _name_token(
-    token: int, offsets: NDArray[np.int64], task_ids: ArrayLike | None
+    token: int, offsets: NDArray[np.int64], task_ids: NDArray[Any] | None
 ) -> str:
     task = int(np.searchsorted(offsets, token, side="right")) - 1
     return f"{_name_task(task, task_ids)}, token {token - int(offsets[task])},"

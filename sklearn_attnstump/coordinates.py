@@ -96,3 +96,30 @@ class ScoreCoordinates:
         if curvature is not None and curvature[1, 1] > 0:
             slope = float(np.clip(-curvature[0, 1] / curvature[1, 1], *self._slopes))
         return ScoreChart(coef, slope)
+
+
+class LogChart:
+    """``phi = log(coef / coef_0)`` for two positive coefficients."""
+
+    def __init__(self, coef: FloatArray) -> None:
+        self.coef = coef
+
+    def move(self, phi: FloatArray) -> FloatArray:
+        """The coefficients at a point."""
+        return self.coef * np.exp(phi)
+
+    def gradient(self, gradient: FloatArray) -> FloatArray:
+        """A loss's gradient at the origin, from that in the coefficients."""
+        return self.coef * gradient
+
+    def hessian(self, gradient: FloatArray, hessian: FloatArray) -> FloatArray:
+        """A loss's Hessian at the origin, from both in the coefficients."""
+        return hessian * np.outer(self.coef, self.coef) + np.diag(self.coef * gradient)
+
+
+class LogCoordinates:
+    """Charts for two positive coefficients: their logarithms."""
+
+    def chart(self, coef: FloatArray, curvature: FloatArray | None = None) -> Chart:
+        """The chart around `coef`; the curvature plays no part."""
+        return LogChart(coef)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -14,13 +15,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from sklearn_attnstump.base import ContextRegressor, check_range, required
+from sklearn_attnstump.base import check_range, required
 from sklearn_attnstump.contexts import Contexts
+from sklearn_attnstump.diagnostics import warn_of_hard_contexts
 from sklearn_attnstump.heads import HEADS, Head
 from sklearn_attnstump.objective import CorpusLoss
 from sklearn_attnstump.scaling import DIRECTIONS, SCALINGS, Range, Scaling
 from sklearn_attnstump.solvers import ALARMING, SOLVERS, Options, SolverResult
 from sklearn_attnstump.theory import certified_scale
+from sklearn_attnstump.uncertainty import UncertaintyMixin, image_spread
 
 __all__ = ["PretrainedAttentionStump"]
 
@@ -32,7 +35,7 @@ FloatArray = NDArray[np.float64]
 _MAX_ITER = {"newton": 200, "flow": 1000, "gd": 10_000}
 
 
-class PretrainedAttentionStump(CallbackSupportMixin, ContextRegressor):
+class PretrainedAttentionStump(CallbackSupportMixin, UncertaintyMixin):
     """Infer the threshold of a fresh context by a frozen, pretrained attention.
 
     `fit` pretrains two parameters of a softmax attention on a corpus of tasks, each a
@@ -42,10 +45,11 @@ class PretrainedAttentionStump(CallbackSupportMixin, ContextRegressor):
 
     Parameters
     ----------
-    head : {"single", "reflected"} or Head, default="single"
+    head : {"single", "reflected", "gibbs"} or Head, default="single"
         The attention. "single" is the abstract's one-head model [1]_, which looks at
-        the threshold from one side; "reflected" is its mean with its mirror image. For
-        head objects see `sklearn_attnstump.heads`.
+        the threshold from one side; "reflected" is its mean with its mirror image, for
+        clean labels; "gibbs" is for noisy labels. Head objects have settings of their
+        own, such as ``GibbsHead(prior="corpus")``.
     anchors : bool, default=False
         Add to each context two observations that are true of every task: label 1 at the
         range's lower end and label 0 at its upper end (the other way round with
@@ -145,11 +149,6 @@ class PretrainedAttentionStump(CallbackSupportMixin, ContextRegressor):
     >>> stump.predict([([0.11, 0.34, 0.42, 0.87], [1, 1, 0, 0])])
     array([0.38])
     """
-
-    # Set for good by fit and from_coef.
-    coef_: FloatArray
-    head_: Head
-    _scaling: Scaling
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
         "head": [StrOptions(set(HEADS)), HasMethods(["pack", "get_params"])],
@@ -318,7 +317,10 @@ class PretrainedAttentionStump(CallbackSupportMixin, ContextRegressor):
             If contexts have one label only, or no threshold separates their labels.
         """
         report = self._init_callback_context(max_subtasks=self._max_reports())
-        report.call_on_fit_task_begin(estimator=self, X=X, y=y)
+        data = {"X": X, "y": y}
+        if sample_weight is not None:
+            data["metadata"] = {"sample_weight": sample_weight}
+        report.call_on_fit_task_begin(estimator=self, **data)
         corpus = self._read_corpus(
             X, y, sample_weight, learn_range=self.scaling == "range"
         )
@@ -329,15 +331,16 @@ class PretrainedAttentionStump(CallbackSupportMixin, ContextRegressor):
             settings["direction_"], settings["feature_range_"]
         )
         unit, unit_map = scaling.apply(corpus.contexts)
-        _warn_of_hard_contexts(unit, head, stacklevel=4)
-        objective = CorpusLoss(
-            head.pack(unit), unit_map.to_unit(thresholds), corpus.weights
-        )
+        if head.needs_both_labels:
+            warn_of_hard_contexts(unit, reader=f"head={self.head!r}", stacklevel=4)
+        targets = unit_map.to_unit(thresholds)
+        head.learn(targets, corpus.weights)
+        objective = CorpusLoss(head.pack(unit), targets, corpus.weights)
         result = self._solve(
             objective,
             head,
             self._options(corpus.contexts),
-            _Reporter(self, report, {"X": X, "y": y}, settings),
+            _Reporter(self, report, data, settings),
         )
         if result.status in ALARMING:
             warnings.warn(
@@ -347,35 +350,57 @@ class PretrainedAttentionStump(CallbackSupportMixin, ContextRegressor):
             )
         self._adopt({**settings, **_result_attributes(head, result)})
         report.call_on_fit_task_end(
-            estimator=self, X=X, y=y, reconstruction_attributes=dict
+            estimator=self, **data, reconstruction_attributes=dict
         )
         return self
 
-    def predict(self, X: Any) -> FloatArray:
+    def predict(
+        self, X: Any, return_std: bool = False
+    ) -> FloatArray | tuple[FloatArray, FloatArray]:
         """Infer the threshold of each context; nothing is fitted.
 
         Parameters
         ----------
         X : Contexts, array of shape (n_tasks, n_examples, n_features + 1) or sequence
             Contexts of any size.
+        return_std : bool, default=False
+            Also return the standard deviation of the Gibbs posterior; for the Gibbs
+            head alone.
 
         Returns
         -------
         thresholds : ndarray of shape (n_tasks,)
             In the feature's units.
+        std : ndarray of shape (n_tasks,)
+            In the feature's units, if `return_std`. With ``scaling="rank"``, half of
+            the distance between the thresholds one deviation to either side in ranks.
 
         Raises
         ------
         ValueError, TypeError
             For contexts that `Contexts` refuses, with another number of features than
-            at fit, or outside a given `feature_range`.
+            at fit, or outside a given `feature_range`; for `return_std` with a head
+            that has no posterior.
         NotFittedError
             Before `fit`.
+
+        Warns
+        -----
+        UserWarning
+            If contexts have one label only, no threshold separates their labels, or
+            they lie outside the learned range.
         """
-        unit, unit_map = self._scaling.apply(self._read_fresh(X))
-        _warn_of_hard_contexts(unit, self.head_, stacklevel=3)
-        prediction = self.head_.pack(unit).evaluate(self.coef_, 0).prediction
-        return unit_map.to_feature(prediction)
+        contexts = self._read_fresh(X)
+        if return_std:
+            self._need_posterior("return_std")
+        unit, unit_map = self._scaling.apply(contexts)
+        self._warn_of_hard(unit, stacklevel=3)
+        pack = self.head_.pack(unit)
+        prediction = pack.evaluate(self.coef_, 0).prediction
+        if not return_std:
+            return unit_map.to_feature(prediction)
+        spread = image_spread(unit_map, prediction, pack.deviation(self.coef_))
+        return unit_map.to_feature(prediction), spread
 
     def attention(self, X: Any) -> list[FloatArray]:
         """The attention weights behind the predictions.
@@ -390,8 +415,14 @@ class PretrainedAttentionStump(CallbackSupportMixin, ContextRegressor):
             For each context the weights of its tokens, in their order, and, with
             anchors, those of the two anchors behind them. Each array's sum is 1.
         """
-        unit, _ = self._scaling.apply(self._read_fresh(X))
+        contexts = self._read_fresh(X)
+        unit, _ = self._scaling.apply(contexts)
         return self.head_.weights(unit, self.coef_)
+
+    def _warn_of_hard(self, unit: Contexts, *, stacklevel: int) -> None:
+        if self.head_.needs_both_labels:
+            reader = f"head={self.head!r}"
+            warn_of_hard_contexts(unit, reader=reader, stacklevel=stacklevel + 1)
 
     def _make_scaling(self, direction: str, feature_range: Range | None) -> Scaling:
         shared = self.scaling == "range" or (
@@ -416,7 +447,10 @@ class PretrainedAttentionStump(CallbackSupportMixin, ContextRegressor):
 
     def _max_reports(self) -> int | None:
         """How many steps of progress callbacks hear of; None if not known ahead."""
-        return min(100, self._budget()) if self.solver == "gd" else None
+        if self.solver != "gd":
+            return None
+        n_starts = len(_make_head(self.head).starts(self.init_scale))
+        return n_starts * min(100, self._budget())
 
     def _options(self, contexts: Contexts) -> Options:
         if self.stop_scale is not None and self.solver == "newton":
@@ -443,12 +477,16 @@ class PretrainedAttentionStump(CallbackSupportMixin, ContextRegressor):
         starts = head.starts(self.init_scale)
         if self.warm_start and hasattr(self, "coef_"):
             starts = [self.coef_.copy()]
+        if self.solver != "newton" and len(starts) > 1:
+            # A path in time has one start: where the loss is least.
+            starts = [min(starts, key=lambda start: objective.evaluate(start, 0).loss)]
         solve = SOLVERS[self.solver]
         results = [
             solve(objective, start, head.coordinates(), options, report)
             for start in starts
         ]
-        return min(results, key=lambda result: result.loss)
+        best = min(results, key=lambda result: result.loss)
+        return replace(best, n_evaluations=objective.n_evaluations)
 
 
 class _Reporter:
@@ -469,7 +507,8 @@ class _Reporter:
         self.data = data
         self.settings = settings
         thinned = estimator.solver == "gd"
-        self.every = max(1, estimator._budget() // 100) if thinned else 1
+        # At least one in each percent, rounded up: at most 100 reports.
+        self.every = max(1, -(-estimator._budget() // 100)) if thinned else 1
 
     def __call__(self, iteration: int, coef: FloatArray) -> bool:
         if iteration % self.every:
@@ -505,32 +544,3 @@ def _result_attributes(head: Head, result: SolverResult) -> dict[str, Any]:
         "converged_": result.converged,
         "status_": result.status,
     }
-
-
-def _warn_of_hard_contexts(unit: Contexts, head: Head, *, stacklevel: int) -> None:
-    """Say once how many contexts a two-score head cannot do justice to."""
-    if not head.needs_both_labels:
-        return
-    x, starts = unit.values[:, 0], unit.offsets[:-1]
-    kept = True if unit.weights is None else unit.weights > 0
-    last = np.maximum.reduceat(np.where(unit.labels & kept, x, -np.inf), starts)
-    first = np.minimum.reduceat(np.where(~unit.labels & kept, x, np.inf), starts)
-    lone = int((np.isinf(last) | np.isinf(first)).sum())
-    if lone:
-        warnings.warn(
-            f"{lone} of {len(unit)} contexts have one label only; the "
-            f"{type(head).__name__} cannot tell on which side of them the threshold "
-            "lies. If the feature's range is known, use anchors=True.",
-            UserWarning,
-            stacklevel=stacklevel,
-        )
-    mixed = last >= first
-    if mixed.any():
-        warnings.warn(
-            f"no threshold separates the labels of {int(mixed.sum())} of {len(unit)} "
-            f"contexts, the first is {unit.name(int(np.argmax(mixed)))}. A single "
-            f"stray label captures the {type(head).__name__}; use a head made for "
-            "noisy labels.",
-            UserWarning,
-            stacklevel=stacklevel,
-        )

@@ -37,7 +37,8 @@ def read_form(X: Any) -> Parts:
         )
     if sparse.issparse(X):
         raise TypeError("sparse input holds no contexts. Pass X.toarray() as 3-D.")
-    if hasattr(X, "columns") or hasattr(X, "collect_schema"):
+    # In this order: to ask a lazy frame for its columns is costly, and warns.
+    if hasattr(X, "collect_schema") or hasattr(X, "columns"):
         raise TypeError(
             f"a {type(X).__name__} was passed as contexts. Use Contexts.from_frame("
             "frame, task=..., feature=..., label=...)."
@@ -120,7 +121,7 @@ def _read_item(
     if isinstance(item, tuple) and len(item) in (2, 3):
         values = as_floats(item[0], where)
         labels = label_array(item[1])
-        if len(item) == 3:
+        if len(item) == 3 and item[2] is not None:
             weights = as_floats(item[2], f"the weights of {where}")
         values = values[:, np.newaxis] if values.ndim == 1 else values
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import narwhals as nw
@@ -21,16 +21,16 @@ class Columns(NamedTuple):
     offsets: NDArray[np.int64]
     weights: NDArray[np.float64] | None
     task_ids: list[Any]
-    feature_names: tuple[str, ...]
+    feature_names: tuple[str, ...] | None  # where columns are named by strings
 
 
 def read_frame(
     frame: Any,
     *,
-    task: str | Sequence[str],
-    feature: str | Sequence[str],
-    label: str,
-    weight: str | None,
+    task: Any,
+    feature: Any,
+    label: Any,
+    weight: Any,
     missing: str,
 ) -> Columns:
     """Gather the rows of a long frame by task, tasks in order of first appearance.
@@ -41,11 +41,12 @@ def read_frame(
     if missing not in ("raise", "drop"):
         raise ValueError(f"missing={missing!r}: pass 'raise' or 'drop'.")
     tasks, features = _names(task), _names(feature)
-    table = _open(frame, [*tasks, *features, label, *([weight] if weight else [])])
-    keys = [_items(table[name]) for name in tasks]
-    values = np.column_stack([_numbers(table[name], name) for name in features])
-    labels = _label_column(table[label])
-    weights = None if weight is None else _numbers(table[weight], weight)
+    table = _open(frame, [*tasks, *features, label] + [weight] * (weight is not None))
+    column = table.get_column  # an integer is a column's name here, not a row
+    keys = [_items(column(name)) for name in tasks]
+    values = np.column_stack([_numbers(column(name), name) for name in features])
+    labels = _label_column(column(label))
+    weights = None if weight is None else _numbers(column(weight), weight)
 
     lacking = np.isnan(values).any(axis=1) | _missing(labels)
     for key in keys:
@@ -73,18 +74,19 @@ def read_frame(
         offsets,
         None if weights is None else weights[order],
         names,
-        tuple(features),
+        tuple(features) if all(isinstance(name, str) for name in features) else None,
     )
 
 
-def _names(columns: str | Sequence[str]) -> list[str]:
-    names = [columns] if isinstance(columns, str) else list(columns)
+def _names(columns: Any) -> list[Any]:
+    several = isinstance(columns, Iterable) and not isinstance(columns, str)
+    names = list(columns) if several else [columns]
     if not names:
         raise ValueError("name at least one task column and one feature column.")
     return names
 
 
-def _open(frame: Any, columns: list[str]) -> nw.DataFrame[Any]:
+def _open(frame: Any, columns: list[Any]) -> nw.DataFrame[Any]:
     try:
         table = nw.from_native(frame, eager_only=True)
     except TypeError:
@@ -108,7 +110,7 @@ def _items(column: nw.Series[Any]) -> NDArray[Any]:
     return array
 
 
-def _numbers(column: nw.Series[Any], name: str) -> NDArray[np.float64]:
+def _numbers(column: nw.Series[Any], name: Any) -> NDArray[np.float64]:
     """A column of numbers as floats, nulls as NaN."""
     kind = column.dtype
     if kind.is_numeric() or kind == nw.Boolean:
@@ -154,7 +156,7 @@ def _row_ids(keys: list[NDArray[Any]]) -> list[Any]:
 
 def _drop(ids: list[Any], lacking: NDArray[np.bool_]) -> list[Any]:
     kept = [name for name, gone in zip(ids, lacking, strict=True) if not gone]
-    named = {name for name in ids if not is_missing(name)}
+    named = {name for name in ids if not _nameless(name)}
     vanished = named - set(kept)
     if vanished:
         example = min(vanished, key=str)
@@ -165,6 +167,10 @@ def _drop(ids: list[Any], lacking: NDArray[np.bool_]) -> list[Any]:
             stacklevel=4,
         )
     return kept
+
+
+def _nameless(name: Any) -> bool:
+    return any(map(is_missing, name)) if isinstance(name, tuple) else is_missing(name)
 
 
 def _group(

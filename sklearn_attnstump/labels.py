@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 # Spellings whose positive value needs no telling; `False == 0` and `True == 1`.
-_CANONICAL = ({0, 1}, {-1, 1})
+_CANONICAL = ((0, 1), (-1, 1))
 
 
 def is_missing(value: Any) -> bool:
@@ -32,7 +32,12 @@ def is_missing(value: Any) -> bool:
 
 def canonical(classes: tuple[Any, Any] | None) -> bool:
     """Whether a pair ``(negative, positive)`` is 0/1, -1/1 or False/True."""
-    return classes is not None and any(set(classes) == pair for pair in _CANONICAL)
+    return classes in _CANONICAL
+
+
+def same_sense(one: tuple[Any, Any], other: tuple[Any, Any]) -> bool:
+    """Whether two pairs ``(negative, positive)`` use no value with opposite meaning."""
+    return one[0] != other[1] and one[1] != other[0]
 
 
 def encode_labels(
@@ -66,9 +71,15 @@ def encode_labels(
     ValueError
         If a label is missing or not a whole number, if there are three values, if
         there is one value and nothing tells whether it is the positive one, or if
-        `positive` is none of the two values.
+        `positive` is none of the two values, or not the positive one of `classes`.
     """
-    if raw.dtype == np.bool_ and (positive is None or positive is True):
+    if classes is not None and positive is not None and positive != classes[1]:
+        raise ValueError(
+            f"positive={positive!r} contradicts classes={classes}, whose second is "
+            "label 1. Pass one of the two."
+        )
+    boolean = raw.dtype == np.bool_
+    if boolean and positive in (None, True) and _may_be_canonical(classes):
         return raw, (False, True) if classes is None else classes
     _refuse_missing(raw, name)
     if raw.dtype.kind in "iuf" and positive is None and _may_be_canonical(classes):
@@ -115,7 +126,7 @@ def _refuse_fractions(raw: NDArray[Any], name: Callable[[int], str]) -> None:
     if raw.dtype.kind == "c":
         raise ValueError(f"{name(0)} has complex labels; labels must be two-valued.")
     if raw.dtype.kind == "f":
-        bad = raw != np.rint(raw)
+        bad = ~np.isfinite(raw) | (raw != np.rint(raw))
     elif raw.dtype == object:
         bad = np.fromiter(
             (isinstance(v, float) and not v.is_integer() for v in raw), bool, len(raw)
@@ -125,8 +136,9 @@ def _refuse_fractions(raw: NDArray[Any], name: Callable[[int], str]) -> None:
     if bad.any():
         token = int(np.argmax(bad))
         raise ValueError(
-            f"{name(token)} has the label {raw[token]!r}; labels must be two-valued "
-            "(booleans, 0/1, -1/1, strings). Are observations and labels swapped?"
+            f"{name(token)} has the label {raw.item(token)!r}; labels must be "
+            "two-valued (booleans, 0/1, -1/1, strings). Are observations and labels "
+            "swapped?"
         )
 
 
@@ -167,8 +179,8 @@ def _order(
             )
         return (others[0] if others else None), positive
     for pair in _CANONICAL:  # reached by numbers kept as Python objects
-        if set(values) <= pair:
-            return min(pair), 1
+        if set(values) <= set(pair):
+            return pair
     if len(values) == 1:
         raise ValueError(
             f"{name(0)} and all others have the one label {values[0]!r}, and nothing "

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_attnstump.heads import Packed
+from sklearn_attnstump.head import Packed
 
 FloatArray = NDArray[np.float64]
 

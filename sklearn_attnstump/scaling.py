@@ -49,7 +49,7 @@ class AffineMap:
 
     Differences are taken before the division, so that a shift of the feature costs no
     more than its own rounding and a power of two costs nothing. A range too wide for
-    float64 is halved first.
+    float64 is halved first, for the context that needs it alone.
     """
 
     def __init__(
@@ -58,28 +58,25 @@ class AffineMap:
         self.contexts = contexts
         self.falling = falling
         with np.errstate(over="ignore"):
-            wide = not np.isfinite(hi - lo).all()
-        self.unit = 0.5 if wide else 1.0
+            self.unit = np.where(np.isfinite(hi - lo), 1.0, 0.5)
         lo, hi = lo * self.unit, hi * self.unit
         self.origin = hi if falling else lo
         self.span = np.where(hi > lo, hi - lo, 1.0)
 
     def values(self) -> FloatArray:
         """ndarray of shape (n_tokens,): the observations in unit coordinates."""
-        sizes = self.contexts.sizes
-        x = self.contexts.values[:, 0]
-        return self._to_unit(
-            x, np.repeat(self.origin, sizes), np.repeat(self.span, sizes)
-        )
+        x, sizes = self.contexts.values[:, 0], self.contexts.sizes
+        per_task = (self.origin, self.span, self.unit)
+        return self._to_unit(x, *(np.repeat(array, sizes) for array in per_task))
 
     def to_unit(self, thresholds: FloatArray) -> FloatArray:
         """Thresholds, one for each context, into unit coordinates."""
-        return self._to_unit(thresholds, self.origin, self.span)
+        return self._to_unit(thresholds, self.origin, self.span, self.unit)
 
     def _to_unit(
-        self, x: FloatArray, origin: FloatArray, span: FloatArray
+        self, x: FloatArray, origin: FloatArray, span: FloatArray, unit: FloatArray
     ) -> FloatArray:
-        x = x * self.unit if self.unit != 1.0 else x
+        x = x * unit
         return (origin - x) / span if self.falling else (x - origin) / span
 
     def to_feature(self, unit: FloatArray) -> FloatArray:
@@ -87,7 +84,7 @@ class AffineMap:
         columns = (slice(None), *([np.newaxis] * (unit.ndim - 1)))
         step = unit * self.span[columns]
         origin = self.origin[columns]
-        return (origin - step if self.falling else origin + step) / self.unit
+        return (origin - step if self.falling else origin + step) / self.unit[columns]
 
 
 class RankMap:
@@ -95,7 +92,9 @@ class RankMap:
 
     An observation's coordinate is the share of the context's weight below it plus half
     of the weight at it. The knots are the distinct observations and the two ends, which
-    stand for 0 and 1; between knots the map is linear.
+    stand for 0 and 1; between knots the map is linear. The knots of each context are
+    kept divided by the power of two above the largest, so that slopes are ordinary
+    numbers in whatever units.
     """
 
     def __init__(
@@ -104,6 +103,7 @@ class RankMap:
         self.contexts = contexts
         self.falling = falling
         self.lo, self.hi = lo, hi
+        _, self.exponents = np.frexp(np.maximum(np.abs(lo), np.abs(hi)))
         self.unit_values = np.empty(contexts.n_tokens)
         self.knots: list[tuple[FloatArray, FloatArray]] = []
         for task in range(len(contexts)):
@@ -123,6 +123,7 @@ class RankMap:
         ends = (1.0, 0.0) if self.falling else (0.0, 1.0)
         kept = mass > 0
         x_knots = np.concatenate([[self.lo[task]], knots[kept], [self.hi[task]]])
+        x_knots = np.ldexp(x_knots, -self.exponents[task])
         u_knots = np.concatenate([[ends[0]], ranks[kept], [ends[1]]])
         order = slice(None, None, -1 if self.falling else 1)
         self.knots.append((x_knots[order], u_knots[order]))
@@ -134,17 +135,21 @@ class RankMap:
     def to_unit(self, thresholds: FloatArray) -> FloatArray:
         """Thresholds, one for each context, into unit coordinates."""
         side = -1 if self.falling else 1
-        return np.array(
-            [
-                np.interp(side * threshold, side * x, u)
-                for threshold, (x, u) in zip(thresholds, self.knots, strict=True)
-            ]
-        )
+        with np.errstate(over="ignore"):  # an infinite threshold lies outside
+            scaled = side * np.ldexp(thresholds, -self.exponents)
+        ranks = [
+            np.interp(threshold, side * x, u)
+            for threshold, (x, u) in zip(scaled, self.knots, strict=True)
+        ]
+        return np.clip(ranks, 0.0, 1.0)
 
     def to_feature(self, unit: FloatArray) -> FloatArray:
         """Unit coordinates, one row for each context, into the feature's units."""
         rows = [
-            np.interp(row, u, x) for row, (x, u) in zip(unit, self.knots, strict=True)
+            np.ldexp(np.interp(row, u, x), exponent)
+            for row, (x, u), exponent in zip(
+                unit, self.knots, self.exponents, strict=True
+            )
         ]
         return np.array(rows).reshape(unit.shape)
 
@@ -170,15 +175,23 @@ def context_ranges(contexts: Contexts) -> tuple[FloatArray, FloatArray]:
     )
 
 
-def shown_direction(contexts: Contexts, thresholds: FloatArray) -> str:
+def shown_direction(
+    contexts: Contexts, thresholds: FloatArray, task_weights: FloatArray | None = None
+) -> str:
     """The side of the thresholds on which a corpus has its positive labels.
 
     Counted by weight over all tokens that do not equal their threshold; "<=" where the
     two sides tie.
     """
-    side = np.sign(np.repeat(thresholds, contexts.sizes) - contexts.values[:, 0])
+    cuts = np.repeat(thresholds, contexts.sizes)
+    x = contexts.values[:, 0]
+    side = (x < cuts).astype(np.float64) - (x > cuts)
     side[~contexts.labels] *= -1
-    votes = side.sum() if contexts.weights is None else side @ contexts.weights
+    if contexts.weights is not None:
+        side *= contexts.weights
+    if task_weights is not None:
+        side *= np.repeat(task_weights, contexts.sizes)
+    votes = side.sum()
     return "<=" if votes >= 0 else ">="
 
 

@@ -191,9 +191,9 @@ def _group_moments(
     them without rounding. Returns p, 1 - p, theta m(u) and (1-theta) m(-u').
     """
     # The score that separates the labels rises from `bottom` at theta = 0 to `top` at
-    # theta = 1 with slope |a|, for either sign of a. It is a small difference where p is
-    # neither 0 nor 1: so it is reckoned from the nearer end, and the product's rounding
-    # is put back, which would be a relative error of p or 1 - p (4e-9 at a = 1e8).
+    # theta = 1 with slope |a|, for either sign of a. Where p is neither 0 nor 1 it is a
+    # small difference, so it is reckoned from the nearer end, and the rounding of its
+    # product put back, which would be a relative error of p or 1 - p (4e-9 at a = 1e8).
     bottom, top = np.where(a >= 0.0, gap, b), np.where(a >= 0.0, b, gap)
     slope = np.abs(a)
     signed = np.where(lower <= upper, lower, -upper)

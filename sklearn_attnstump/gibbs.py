@@ -1,0 +1,258 @@
+"""The Gibbs head: attention over gaps, for noisy labels (this project's own).
+
+One mislabelled observation beyond the threshold captures a two-score head. This head is
+a two-layer attention: its first layer counts, for each gap between neighbouring
+observations, the labels that a threshold there would contradict; its second is a
+softmax over the gaps.
+"""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils._param_validation import (
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
+)
+
+from sklearn_attnstump.contexts import Contexts
+from sklearn_attnstump.coordinates import Coordinates, LogCoordinates
+from sklearn_attnstump.gaps import Gaps, equal_rows, find_gaps
+from sklearn_attnstump.head import Derivatives, Head, as_pair
+from sklearn_attnstump.priors import GapPrior, Prior, corpus_prior
+
+FloatArray = NDArray[np.float64]
+
+
+class GibbsHead(Head):
+    """Softmax over gaps by the labels that they contradict and their prior mass.
+
+    A threshold in gap ``j`` contradicts labels of weight ``D_j`` and has the prior
+    probability ``pi_j``. The gap gets the attention
+
+        w_j ~ exp(-lam D_j) pi_j^kap,
+
+    and the inferred threshold is ``f = sum_j w_j v_j``, ``v_j`` being the prior's mean
+    within the gap. ``lam`` is the disagreement scale and ``kap`` the prior weight. If
+    labels are flipped independently at a rate ``e``, thresholds follow the prior and
+    ``kap = 1, lam = log((1 - e) / e)``, this is the exact posterior mean, and the
+    weights are the posterior; in general they are a Gibbs posterior.
+
+    **Derivatives.** The weights are an exponential family in ``(lam, kap)`` with the
+    statistics ``t = (-D, log pi)``, so derivatives of ``f`` are central moments:
+
+        df/dc_k        = E[(t_k - E t_k) (v - f)]
+        d2f/dc_k dc_l  = E[(t_k - E t_k) (t_l - E t_l) (v - f)].
+
+    Parameters
+    ----------
+    prior : {"uniform", "corpus"}, default="uniform"
+        The prior over thresholds: uniform on the range, or a density of the corpus's
+        own thresholds mixed with the uniform.
+    uniform_share : float, default=0.02
+        Share of the uniform in the "corpus" prior, so that no gap is impossible.
+    bandwidth : float, default=1.0
+        Width of the "corpus" prior's kernel, in units of the normal-reference rule.
+
+    Attributes
+    ----------
+    prior_ : Prior
+        After `learn`.
+
+    See Also
+    --------
+    SingleHead, ReflectedHead : The two-score heads, for clean labels.
+
+    Notes
+    -----
+    Contexts must lie in the unit interval, whose ends bound the outermost gaps. Tokens
+    that are equal leave no gap between them; a gap of zero width is no candidate.
+
+    Examples
+    --------
+    >>> from sklearn_attnstump.heads import GibbsHead
+    >>> contexts = [([0.2, 0.4, 0.5, 0.7], [1, 1, 0, 0])]
+    >>> GibbsHead().predict(contexts, coef=(5.0, 1.0)).round(2)
+    array([0.45])
+    """
+
+    coef_names = ("disagreement_scale", "prior_weight")
+    has_posterior = True
+
+    _parameter_constraints = {  # noqa: RUF012
+        "prior": [StrOptions({"uniform", "corpus"})],
+        "uniform_share": [Interval(Real, 0, 1, closed="right")],
+        "bandwidth": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        prior: str = "uniform",
+        *,
+        uniform_share: float = 0.02,
+        bandwidth: float = 1.0,
+    ) -> None:
+        self.prior = prior
+        self.uniform_share = uniform_share
+        self.bandwidth = bandwidth
+
+    def learn(self, thresholds: FloatArray, weights: FloatArray | None) -> Self:
+        """Learn the prior from a corpus's thresholds, in unit coordinates.
+
+        Parameters
+        ----------
+        thresholds : ndarray of shape (n_tasks,)
+        weights : ndarray of shape (n_tasks,) or None
+            Weights of the tasks.
+
+        Returns
+        -------
+        self : GibbsHead
+        """
+        validate_parameter_constraints(
+            self._parameter_constraints, self.get_params(), type(self).__name__
+        )
+        self.prior_ = Prior.uniform()
+        if self.prior == "corpus":
+            self.prior_ = corpus_prior(
+                thresholds,
+                weights,
+                uniform_share=self.uniform_share,
+                bandwidth=self.bandwidth,
+            )
+        return self
+
+    def pack(self, contexts: Contexts) -> GibbsPack:
+        """Do once what does not depend on the coefficients: sort, count, integrate."""
+        x = contexts.values
+        if x.min() < 0 or x.max() > 1:
+            raise ValueError(
+                "the Gibbs head reads contexts in the unit interval, found "
+                f"observations from {x.min()} to {x.max()}. Bring them there, or use "
+                "PretrainedAttentionStump, which does."
+            )
+        n_tasks = len(contexts)
+        gaps = find_gaps(contexts, np.zeros(n_tasks), np.ones(n_tasks))
+        return GibbsPack(gaps, self._prior())
+
+    def starts(self, init_scale: float) -> list[FloatArray]:
+        """Coefficients to pretrain from; the loss has local minima.
+
+        A coarse grid over label-noise rates from 40 % to 0.3 % and prior weights about
+        1. `init_scale` is the two-score heads' and plays no part.
+        """
+        return [
+            np.array([lam, kap]) for lam in (0.4, 1.2, 2.5, 6.0) for kap in (0.4, 1.0)
+        ]
+
+    def coordinates(self) -> Coordinates:
+        """Coordinates in which a solver's steps are of order one."""
+        return LogCoordinates()
+
+    def weights(self, contexts: Any, coef: ArrayLike) -> list[FloatArray]:
+        """The attention on each gap.
+
+        Parameters
+        ----------
+        contexts : Contexts, or any form of them
+            Of one feature, in the unit interval.
+        coef : array-like of shape (2,)
+            Disagreement scale and prior weight.
+
+        Returns
+        -------
+        weights : list of ndarray of shape (n_gaps,)
+            One array for each context, from the leftmost gap to the rightmost, of sum
+            1. Gaps of zero width are left out.
+        """
+        pack = self.pack(Contexts(contexts))
+        return np.split(pack.attention(as_pair(coef)), pack.gaps.offsets[1:-1])
+
+    def _prior(self) -> Prior:
+        if self.prior == "corpus" and not hasattr(self, "prior_"):
+            raise ValueError(
+                "prior='corpus' needs a corpus: fit a PretrainedAttentionStump with "
+                "this head, or call learn(thresholds, weights) first."
+            )
+        return getattr(self, "prior_", None) or Prior.uniform()
+
+
+class GibbsPack:
+    """Contexts as their gaps, with what the prior says of them."""
+
+    def __init__(self, gaps: Gaps, prior: Prior) -> None:
+        self.gaps = gaps
+        self.prior = prior
+        self.of_gaps: GapPrior = prior.of_gaps(gaps.lo, gaps.hi)
+        # Only differences of D within a context matter; taken from the least, they stay
+        # small and the best gap's score is exact at any scale.
+        least = np.minimum.reduceat(gaps.disagreement, gaps.starts)
+        self.excess = gaps.disagreement - np.repeat(least, gaps.sizes)
+
+    def attention(self, coef: FloatArray) -> FloatArray:
+        """ndarray of shape (n_gaps,): the weights, of sum 1 in each context."""
+        gaps = self.gaps
+        with np.errstate(over="ignore"):  # a score of minus infinity: a weight of zero
+            score = -coef[0] * self.excess + coef[1] * self.of_gaps.log_mass
+        score -= np.repeat(np.maximum.reduceat(score, gaps.starts), gaps.sizes)
+        weight = np.exp(score, out=score)
+        weight /= np.repeat(np.add.reduceat(weight, gaps.starts), gaps.sizes)
+        return weight
+
+    def evaluate(self, coef: FloatArray, order: int) -> Derivatives:
+        """Predictions, with derivatives up to `order`; see `GibbsHead`."""
+        weight, value = self.attention(coef), self.of_gaps.mean
+        prediction = self._mean(weight * value)
+        if order == 0:
+            return Derivatives(prediction)
+        pull = weight * self._centred(value, prediction)
+        statistics = (-self.excess, self.of_gaps.log_mass)
+        t = [self._centred(s, self._mean(weight * s)) for s in statistics]
+        jacobian = np.stack([self._mean(t_k * pull) for t_k in t], axis=-1)
+        if order == 1:
+            return Derivatives(prediction, jacobian)
+        hessian = np.empty((len(prediction), 2, 2))
+        for k, t_k in enumerate(t):
+            for m, t_m in enumerate(t):
+                hessian[:, k, m] = self._mean(t_k * t_m * pull)
+        return Derivatives(prediction, jacobian, hessian)
+
+    def deviation(self, coef: FloatArray) -> FloatArray:
+        """ndarray of shape (n_tasks,): standard deviation of the Gibbs posterior."""
+        weight, value = self.attention(coef), self.of_gaps.mean
+        distance = self._centred(value, self._mean(weight * value))
+        return np.sqrt(self._mean(weight * (self.of_gaps.variance + distance**2)))
+
+    def quantiles(self, coef: FloatArray, levels: FloatArray) -> FloatArray:
+        """ndarray of shape (n_tasks, n_levels): quantiles of the Gibbs posterior.
+
+        Its distribution function rises by a gap's weight across the gap, in the shape
+        of the prior there. A level is sought among the sums of weights from the left;
+        the rest of it is a share of the gap that it falls into.
+        """
+        gaps, weight = self.gaps, self.attention(coef)
+        found = np.empty((len(gaps.starts), len(levels)))
+        for rows in equal_rows(gaps.offsets):
+            upto = np.cumsum(weight[rows], axis=1)
+            upto /= upto[:, -1:]
+            tasks = np.searchsorted(gaps.starts, rows[:, 0])
+            for column, level in enumerate(levels):
+                # The first gap that ends at or above the level, and has some weight.
+                gap = np.argmax(upto >= max(level, np.finfo(float).tiny), axis=1)
+                here = rows[np.arange(len(rows)), gap]
+                above = upto[np.arange(len(rows)), gap] - level
+                share = 1 - above / weight[here]
+                found[tasks, column] = self.prior.quantile(
+                    gaps.lo[here], gaps.hi[here], np.clip(share, 0.0, 1.0)
+                )
+        return found
+
+    def _mean(self, weighted: FloatArray) -> FloatArray:
+        return np.add.reduceat(weighted, self.gaps.starts)
+
+    def _centred(self, values: FloatArray, means: FloatArray) -> FloatArray:
+        return values - np.repeat(means, self.gaps.sizes)

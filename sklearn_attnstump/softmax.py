@@ -1,0 +1,235 @@
+"""The two-score softmax heads: single and reflected.
+
+The single head is the two-parameter softmax attention of the paper's abstract [1]_: a
+fixed feature, a fixed direction, a score ``a x + b y`` for each token. Its
+parametrization, the moment identity behind its derivatives, and the reflected head's
+form as a change of sign are this project's own.
+
+References
+----------
+.. [1] "Learning Decision-Stump Thresholds in Context: Dynamics of Softmax Attention",
+   arXiv:2610.07074 (abstract).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+
+from sklearn_attnstump.contexts import Contexts
+from sklearn_attnstump.coordinates import Coordinates, ScoreCoordinates
+from sklearn_attnstump.head import Derivatives, Head, Packed, as_pair
+from sklearn_attnstump.moments import Cumulants, LabelGroups
+
+FloatArray = NDArray[np.float64]
+
+
+class SingleHead(Head):
+    """Softmax attention with one score for the feature and one for the label.
+
+    A token ``(x_i, y_i)`` of weight ``omega_i`` gets the attention
+
+        w_i ~ omega_i exp(a x_i + b y_i),
+
+    and the threshold is the attended observation, ``f = sum_i w_i x_i``. As ``a`` and
+    ``b`` diverge together it becomes the largest observation with label 1.
+
+    **Derivatives.** They are central moments under ``w``, and those follow from the
+    two label groups alone. Let ``K_c(a)`` be the log-partition function of label group
+    ``c`` (see `sklearn_attnstump.moments`), ``mu_c, v_c, k_c`` its first three
+    derivatives, ``p = expit(b + K_1 - K_0)`` the attention on label 1, ``q = 1 - p``
+    and ``D = mu_1 - mu_0``. Then
+
+        f    = p mu_1 + q mu_0
+        f_b  = p q D                       f_a  = p v_1 + q v_0 + p q D^2
+        f_bb = p q (q - p) D               f_ab = p q [(v_1 - v_0) + (q - p) D^2]
+        f_aa = p k_1 + q k_0 + 3 p q D (v_1 - v_0) + p q (q - p) D^3
+
+    because ``p_b = p q`` and ``p_a = p q D``: each line is the derivative of the one
+    it comes from. A context with one label has ``p`` of 0 or 1 exactly, and ``D`` = 0.
+
+    See Also
+    --------
+    ReflectedHead : The mean of this head and of its mirror image.
+
+    Examples
+    --------
+    >>> from sklearn_attnstump.heads import SingleHead
+    >>> contexts = [([0.1, 0.3, 0.6, 0.9], [1, 1, 0, 0])]
+    >>> SingleHead().predict(contexts, coef=(100.0, 100.0))
+    array([0.3])
+    >>> SingleHead().weights(contexts, coef=(0.0, 0.0))
+    [array([0.25, 0.25, 0.25, 0.25])]
+    """
+
+    coef_names = ("feature_score", "label_score")
+    needs_both_labels = True
+
+    def pack(self, contexts: Contexts) -> Packed:
+        """Do once what does not depend on the coefficients."""
+        return _SinglePack(LabelGroups(contexts))
+
+    def starts(self, init_scale: float) -> list[FloatArray]:
+        """The large-resolution start: ``a`` large, ``b`` calibrated to it.
+
+        In the population ``b = a + 2 log a`` is where gradient descent carries the
+        label score (the abstract's calibration; the constant 2 is this project's).
+        """
+        return [np.array([init_scale, init_scale + 2 * np.log(init_scale)])]
+
+    def coordinates(self) -> Coordinates:
+        """Coordinates in which a solver's steps are of order one."""
+        return ScoreCoordinates()
+
+    def weights(self, contexts: Any, coef: ArrayLike) -> list[FloatArray]:
+        """The attention on each token.
+
+        Parameters
+        ----------
+        contexts : Contexts, or any form of them
+            Of one feature.
+        coef : array-like of shape (2,)
+            Feature score and label score.
+
+        Returns
+        -------
+        weights : list of ndarray of shape (n_tokens,)
+            One array for each context, in the order of its tokens, of sum 1.
+        """
+        contexts = Contexts(contexts)
+        flat = _token_weights(contexts, LabelGroups(contexts), as_pair(coef))
+        return np.split(flat, contexts.offsets[1:-1])
+
+
+class ReflectedHead(SingleHead):
+    """The mean of the single head and of its mirror image.
+
+    Seen through ``x -> 1 - x, y -> 1 - y`` the single head is ``f(-a, -b)``, whatever
+    the coordinates: a softmax ignores a constant added to all scores, and the
+    reflection of ``x`` only turns the sign of its score. So
+
+        f_R(a, b) = [f(a, b) + f(-a, -b)] / 2
+
+    is the reflected symmetrization that the paper's abstract names, in this project's
+    parametrization. One half looks at the threshold from below and one from above; as
+    the scores diverge it becomes the middle of the label gap.
+
+    See Also
+    --------
+    SingleHead : One side alone.
+
+    Examples
+    --------
+    >>> from sklearn_attnstump.heads import ReflectedHead
+    >>> contexts = [([0.1, 0.3, 0.6, 0.9], [1, 1, 0, 0])]
+    >>> ReflectedHead().predict(contexts, coef=(100.0, 100.0))
+    array([0.45])
+    """
+
+    def pack(self, contexts: Contexts) -> Packed:
+        """Do once what does not depend on the coefficients."""
+        return _ReflectedPack(_SinglePack(LabelGroups(contexts)))
+
+    def weights(self, contexts: Any, coef: ArrayLike) -> list[FloatArray]:
+        """The attention on each token: the mean of the two sides'.
+
+        Parameters
+        ----------
+        contexts : Contexts, or any form of them
+            Of one feature.
+        coef : array-like of shape (2,)
+            Feature score and label score.
+
+        Returns
+        -------
+        weights : list of ndarray of shape (n_tokens,)
+            One array for each context, in the order of its tokens, of sum 1.
+        """
+        contexts = Contexts(contexts)
+        groups, pair = LabelGroups(contexts), as_pair(coef)
+        flat = _token_weights(contexts, groups, pair)
+        flat += _token_weights(contexts, groups, -pair)
+        return np.split(flat / 2, contexts.offsets[1:-1])
+
+
+class _SinglePack:
+    def __init__(self, groups: LabelGroups) -> None:
+        self.groups = groups
+
+    def evaluate(self, coef: FloatArray, order: int) -> Derivatives:
+        scale, label_score = float(coef[0]), float(coef[1])
+        return _mix(
+            self.groups.cumulants(scale, order), scale, label_score, order=order
+        )
+
+
+class _ReflectedPack:
+    def __init__(self, side: _SinglePack) -> None:
+        self.side = side
+
+    def evaluate(self, coef: FloatArray, order: int) -> Derivatives:
+        below = self.side.evaluate(coef, order)
+        above = self.side.evaluate(-coef, order)
+        return Derivatives(
+            below.prediction / 2 + above.prediction / 2,
+            (below.jacobian - above.jacobian) / 2,
+            (below.hessian + above.hessian) / 2,
+        )
+
+
+def _label_logit(tilted: Cumulants, scale: float, label_score: float) -> FloatArray:
+    """``b + K_1 - K_0``, minus or plus infinity for a context with one label.
+
+    The edges are subtracted before they are scaled: their difference is exact or
+    nearly so, while the two products could both be huge.
+    """
+    absent = tilted.mass == 0
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        logit = scale * (tilted.edge[1] - tilted.edge[0]) + label_score
+        logit += np.log(tilted.mass[1]) - np.log(tilted.mass[0])
+    logit[absent[0]] = np.inf
+    logit[absent[1]] = -np.inf
+    return logit
+
+
+def _mix(
+    tilted: Cumulants, scale: float, label_score: float, *, order: int
+) -> Derivatives:
+    """Mix the two label groups; see `SingleHead` for the formulas."""
+    logit = _label_logit(tilted, scale, label_score)
+    p, q = expit(logit), expit(-logit)  # both, so that neither tail is rounded off
+    mu_0, mu_1 = tilted.mean
+    prediction = p * mu_1 + q * mu_0
+    if order == 0:
+        return Derivatives(prediction)
+    both = (tilted.mass > 0).all(axis=0)
+    gap = np.where(both, mu_1 - mu_0, 0.0)
+    pq = p * q
+    v_0, v_1 = tilted.variance
+    jacobian = np.stack([p * v_1 + q * v_0 + pq * gap**2, pq * gap], axis=-1)
+    if order == 1:
+        return Derivatives(prediction, jacobian)
+    k_0, k_1 = tilted.third
+    skew = q - p
+    hessian = np.empty((len(p), 2, 2))
+    hessian[:, 0, 0] = p * k_1 + q * k_0 + pq * (3 * gap * (v_1 - v_0) + skew * gap**3)
+    hessian[:, 0, 1] = hessian[:, 1, 0] = pq * ((v_1 - v_0) + skew * gap**2)
+    hessian[:, 1, 1] = pq * skew * gap
+    return Derivatives(prediction, jacobian, hessian)
+
+
+def _token_weights(
+    contexts: Contexts, groups: LabelGroups, coef: FloatArray
+) -> FloatArray:
+    """Attention on every token, flat, in the order of the contexts."""
+    scale, label_score = float(coef[0]), float(coef[1])
+    logit = _label_logit(groups.cumulants(scale, 0), scale, label_score)
+    share = np.concatenate([expit(-logit), expit(logit)])[groups.groups]
+    _, _, weight = groups.tilt(scale)
+    share /= np.add.reduceat(weight, groups.starts)
+    flat = np.zeros(contexts.n_tokens)
+    flat[groups.tokens] = weight * np.repeat(share, groups.sizes)
+    return flat
