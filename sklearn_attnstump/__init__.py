@@ -9,7 +9,14 @@
 
 from sklearn_attnstump.contexts import Contexts
 from sklearn_attnstump.estimators import PretrainedAttentionStump
+from sklearn_attnstump.heads import GibbsHead, ReflectedHead, SingleHead
 
 __version__ = "0.1.0"
 
-__all__ = ["Contexts", "PretrainedAttentionStump"]
+__all__ = [
+    "Contexts",
+    "GibbsHead",
+    "PretrainedAttentionStump",
+    "ReflectedHead",
+    "SingleHead",
+]

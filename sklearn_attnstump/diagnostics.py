@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_attnstump.contexts import Contexts
-from sklearn_attnstump.gaps import find_gaps
+from sklearn_attnstump.gaps import find_gaps, label_edges
 
 FloatArray = NDArray[np.float64]
 
@@ -23,10 +23,7 @@ class Diagnosis(NamedTuple):
 
 def diagnose(contexts: Contexts) -> Diagnosis:
     """Flag contexts of one feature whose labels should fall as it rises."""
-    x, starts = contexts.values[:, 0], contexts.offsets[:-1]
-    kept = True if contexts.weights is None else contexts.weights > 0
-    last = np.maximum.reduceat(np.where(contexts.labels & kept, x, -np.inf), starts)
-    first = np.minimum.reduceat(np.where(~contexts.labels & kept, x, np.inf), starts)
+    last, first = label_edges(contexts)
     return Diagnosis(np.isinf(last) | np.isinf(first), last >= first)
 
 

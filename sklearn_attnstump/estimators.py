@@ -19,7 +19,7 @@ from sklearn_attnstump.base import check_range, required
 from sklearn_attnstump.contexts import Contexts
 from sklearn_attnstump.diagnostics import warn_of_hard_contexts
 from sklearn_attnstump.heads import HEADS, Head
-from sklearn_attnstump.objective import CorpusLoss
+from sklearn_attnstump.objective import CorpusLoss, Objective, ShrunkLoss
 from sklearn_attnstump.scaling import DIRECTIONS, SCALINGS, Range, Scaling
 from sklearn_attnstump.solvers import ALARMING, SOLVERS, Options, SolverResult
 from sklearn_attnstump.theory import certified_scale
@@ -108,9 +108,9 @@ class PretrainedAttentionStump(CallbackSupportMixin, UncertaintyMixin):
     loss_ : float
         Mean squared error on the corpus, in unit coordinates.
     path_ : Bunch
-        `t` of shape (n_points,), `coef` (n_points, 2) and `loss` (n_points,): the way
-        there, thinned where it is long. Time is ``step_size * steps`` for "gd" and the
-        number of the iteration for "newton".
+        `t` of shape (n_points,), `coef` (n_points, 2) and `loss` (n_points,), what the
+        solver minimized: the way there, thinned where it is long. Time is
+        ``step_size * steps`` for "gd" and the number of the iteration for "newton".
     n_iter_, n_evaluations_ : int
         Iterations of the solver, and its evaluations of the corpus loss.
     converged_ : bool
@@ -335,7 +335,8 @@ class PretrainedAttentionStump(CallbackSupportMixin, UncertaintyMixin):
             warn_of_hard_contexts(unit, reader=f"head={self.head!r}", stacklevel=4)
         targets = unit_map.to_unit(thresholds)
         head.learn(targets, corpus.weights)
-        objective = CorpusLoss(head.pack(unit), targets, corpus.weights)
+        loss = CorpusLoss(head.pack(unit), targets, corpus.weights)
+        objective = ShrunkLoss(loss, head.penalty) if head.shrinks else loss
         result = self._solve(
             objective,
             head,
@@ -348,6 +349,7 @@ class PretrainedAttentionStump(CallbackSupportMixin, UncertaintyMixin):
                 ConvergenceWarning,
                 stacklevel=3,
             )
+        settings["loss_"] = loss.evaluate(result.coef, 0).loss
         self._adopt({**settings, **_result_attributes(head, result)})
         report.call_on_fit_task_end(
             estimator=self, **data, reconstruction_attributes=dict
@@ -471,7 +473,7 @@ class PretrainedAttentionStump(CallbackSupportMixin, UncertaintyMixin):
         )
 
     def _solve(
-        self, objective: CorpusLoss, head: Head, options: Options, report: _Reporter
+        self, objective: Objective, head: Head, options: Options, report: _Reporter
     ) -> SolverResult:
         """Run the solver from each of the head's starts and keep the best end."""
         starts = head.starts(self.init_scale)
@@ -537,7 +539,6 @@ def _coef_attributes(head: Head, coef: FloatArray) -> dict[str, Any]:
 def _result_attributes(head: Head, result: SolverResult) -> dict[str, Any]:
     return {
         **_coef_attributes(head, result.coef),
-        "loss_": result.loss,
         "path_": Bunch(**result.path._asdict()),
         "n_iter_": result.n_iter,
         "n_evaluations_": result.n_evaluations,

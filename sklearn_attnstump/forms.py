@@ -125,6 +125,7 @@ def _read_item(
             weights = as_floats(item[2], f"the weights of {where}")
         values = values[:, np.newaxis] if values.ndim == 1 else values
     else:
+        _refuse_masked_or_sparse(item, where)
         rows = np.asarray(item)
         if rows.ndim != 2 or (rows.size and rows.shape[1] < 2):
             raise ValueError(
@@ -175,8 +176,7 @@ def label_array(labels: Any) -> NDArray[Any]:
 
 def as_floats(values: Any, where: str) -> FloatArray:
     """A float64 array of numbers; the array itself where it is one."""
-    if isinstance(values, np.ma.MaskedArray) or sparse.issparse(values):
-        raise TypeError(f"{where}: masked and sparse arrays hold no observations here.")
+    _refuse_masked_or_sparse(values, where)
     try:
         array = np.asanyarray(values)
         if array.dtype.kind in "cSUMm":
@@ -187,6 +187,12 @@ def as_floats(values: Any, where: str) -> FloatArray:
         raise TypeError(
             f"{where}: numbers are needed, found {kind}. Convert them to float."
         ) from None
+
+
+def _refuse_masked_or_sparse(values: Any, where: str) -> None:
+    """`numpy.asarray` would drop a mask without a word."""
+    if isinstance(values, np.ma.MaskedArray) or sparse.issparse(values):
+        raise TypeError(f"{where}: masked and sparse arrays hold no observations here.")
 
 
 def offsets_of(sizes: NDArray[Any]) -> NDArray[np.int64]:

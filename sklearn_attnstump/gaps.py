@@ -19,6 +19,10 @@ from sklearn_attnstump.contexts import Contexts
 
 FloatArray = NDArray[np.float64]
 
+# Tokens that are sorted at a time: few enough that what is made on the way stays in the
+# cache, and is not asked anew of the system, which costs more than the work itself.
+_BLOCK = 1 << 15
+
 
 class Gaps(NamedTuple):
     """The gaps of some contexts, flat, from left to right in each context.
@@ -53,15 +57,6 @@ def equal_rows(offsets: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
         yield offsets[:-1][sizes == size, np.newaxis] + np.arange(size)
 
 
-def sort_within(x: FloatArray, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Flat positions that sort each context's tokens; equal ones keep their order."""
-    order = np.empty(len(x), dtype=np.int64)
-    for tokens in equal_rows(offsets):
-        ranks = np.argsort(x[tokens], axis=1, kind="stable")
-        order[tokens] = np.take_along_axis(tokens, ranks, axis=1)
-    return order
-
-
 def find_gaps(contexts: Contexts, lo: FloatArray, hi: FloatArray) -> Gaps:
     """The gaps of contexts of one feature, the ends of the range included.
 
@@ -72,35 +67,26 @@ def find_gaps(contexts: Contexts, lo: FloatArray, hi: FloatArray) -> Gaps:
     lo, hi : ndarray of shape (n_tasks,)
         Ends of the range of each context; no observation lies outside.
     """
-    x, labels, offsets = contexts.values[:, 0], contexts.labels, contexts.offsets
-    weights = contexts.weights
-    if weights is not None and not weights.all():
-        kept = weights > 0
-        counts = np.add.reduceat(kept, offsets[:-1], dtype=np.int64)
-        x, labels, weights = x[kept], labels[kept], weights[kept]
-        offsets = np.concatenate([[0], np.cumsum(counts)])
-    order = sort_within(x, offsets)
-    x, labels = x[order], labels[order]
-    # Crossing a token from left to right adds its weight if its label is 0, else takes
-    # it off; left of all tokens a threshold contradicts every label 1.
-    step = np.where(labels, -1.0, 1.0)
-    if weights is not None:
-        step *= weights[order]
+    x, labels, weights, offsets = _weighty_tokens(contexts)
     n_tasks = len(offsets) - 1
-    first = offsets[:-1] + np.arange(n_tasks)  # the leftmost gap of each context
-    inner = np.ones(len(x) + n_tasks, dtype=bool)
-    inner[first] = False
-    left = np.empty(len(inner))
-    left[first], left[inner] = lo, x
-    change = np.empty(len(inner))
-    change[inner] = step
-    change[first] = np.add.reduceat(np.where(labels, -step, 0.0), offsets[:-1])
-    right = np.empty(len(inner))
+    gap_offsets = offsets + np.arange(n_tasks + 1)  # one gap more than tokens
+    left = np.empty(len(x) + n_tasks)
+    disagreement = np.empty_like(left)
+    for tokens in _blocks(offsets):
+        tasks = np.searchsorted(offsets, tokens[:, 0])
+        ranks = np.argsort(x[tokens], axis=1)
+        tokens = np.take_along_axis(tokens, ranks, axis=1)
+        gaps = gap_offsets[tasks, np.newaxis] + np.arange(tokens.shape[1] + 1)
+        left[gaps] = np.column_stack([lo[tasks], x[tokens]])
+        mass = None if weights is None else weights[tokens]
+        disagreement[gaps] = _contradicted(labels[tokens], mass)
+    right = np.empty_like(left)
     right[:-1] = left[1:]
-    right[first + np.diff(offsets)] = hi
-    disagreement = _running_sums(change, np.append(first, len(change)))
+    right[gap_offsets[1:] - 1] = hi
     wide = right > left
-    sizes = np.add.reduceat(wide, first, dtype=np.int64)
+    if wide.all():
+        return Gaps(left, right, disagreement, gap_offsets)
+    sizes = np.add.reduceat(wide, gap_offsets[:-1], dtype=np.int64)
     return Gaps(
         left[wide],
         right[wide],
@@ -109,9 +95,60 @@ def find_gaps(contexts: Contexts, lo: FloatArray, hi: FloatArray) -> Gaps:
     )
 
 
-def _running_sums(change: FloatArray, offsets: NDArray[np.int64]) -> FloatArray:
-    """Cumulative sums that begin anew in each segment; never below zero by rounding."""
-    total = np.empty_like(change)
-    for positions in equal_rows(offsets):
-        total[positions] = np.cumsum(change[positions], axis=1)
-    return np.maximum(total, 0.0, out=total)
+def label_edges(contexts: Contexts) -> tuple[FloatArray, FloatArray]:
+    """Largest observation with label 1 and smallest with label 0 of each context.
+
+    Parameters
+    ----------
+    contexts : Contexts
+        Of one feature. Tokens of weight zero do not count.
+
+    Returns
+    -------
+    last, first : ndarray of shape (n_tasks,)
+        Minus and plus infinity where there is no such observation. One threshold
+        separates the labels of the contexts where ``last < first``.
+    """
+    x, starts = contexts.values[:, 0], contexts.offsets[:-1]
+    kept = True if contexts.weights is None else contexts.weights > 0
+    last = np.maximum.reduceat(np.where(contexts.labels & kept, x, -np.inf), starts)
+    first = np.minimum.reduceat(np.where(~contexts.labels & kept, x, np.inf), starts)
+    return last, first
+
+
+def _weighty_tokens(
+    contexts: Contexts,
+) -> tuple[FloatArray, NDArray[np.bool_], FloatArray | None, NDArray[np.int64]]:
+    """Observations, labels, weights and offsets of the tokens of positive weight."""
+    x, labels, offsets = contexts.values[:, 0], contexts.labels, contexts.offsets
+    weights = contexts.weights
+    if weights is None or weights.all():
+        return x, labels, weights, offsets
+    kept = weights > 0
+    counts = np.add.reduceat(kept, offsets[:-1], dtype=np.int64)
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    return x[kept], labels[kept], weights[kept], offsets
+
+
+def _blocks(offsets: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    """`equal_rows` in pieces that stay in the cache."""
+    for rows in equal_rows(offsets):
+        step = max(1, _BLOCK // rows.shape[1])
+        for start in range(0, len(rows), step):
+            yield rows[start : start + step]
+
+
+def _contradicted(labels: NDArray[np.bool_], weights: FloatArray | None) -> FloatArray:
+    """Weight contradicted in each gap of rows of sorted tokens, from left to right.
+
+    Left of all tokens a threshold contradicts every label 1. Crossing a token adds its
+    weight if its label is 0, else takes it off.
+    """
+    change = np.empty((labels.shape[0], labels.shape[1] + 1))
+    step = np.where(labels, -1.0, 1.0)
+    if weights is not None:
+        step *= weights
+    change[:, 0] = np.maximum(-step, 0.0).sum(axis=1)
+    change[:, 1:] = step
+    total = np.cumsum(change, axis=1, out=change)
+    return np.maximum(total, 0.0, out=total)  # rounding does not go below zero

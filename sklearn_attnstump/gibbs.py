@@ -22,10 +22,15 @@ from sklearn.utils._param_validation import (
 from sklearn_attnstump.contexts import Contexts
 from sklearn_attnstump.coordinates import Coordinates, LogCoordinates
 from sklearn_attnstump.gaps import Gaps, equal_rows, find_gaps
-from sklearn_attnstump.head import Derivatives, Head, as_pair
+from sklearn_attnstump.head import Derivatives, Head, Penalty, as_pair
 from sklearn_attnstump.priors import GapPrior, Prior, corpus_prior
 
 FloatArray = NDArray[np.float64]
+
+# Where small corpora are drawn to. On 24 draws of 8 points from each of 23 and 42 real
+# tasks, and on made corpora of 20 and 40, this centre and strength lowered the error of
+# the plain loss on fresh tasks by 2 to 10 %; benchmarks/shrinkage.py has the figures.
+_CENTRE = (0.7, 1.0)
 
 
 class GibbsHead(Head):
@@ -57,6 +62,13 @@ class GibbsHead(Head):
         Share of the uniform in the "corpus" prior, so that no gap is impossible.
     bandwidth : float, default=1.0
         Width of the "corpus" prior's kernel, in units of the normal-reference rule.
+    shrinkage : float, default=2.0
+        How strongly pretraining on few tasks is drawn to ``lam = 0.7, kap = 1``: labels
+        of which a third may be wrong, and the prior taken at its word. The minimized
+        loss is ``L exp(s / m)``, with ``s = shrinkage [log(lam / 0.7)^2 + (kap -
+        1)^2]`` and ``m`` the number of tasks (or the sum of their weights); see
+        `sklearn_attnstump.objective.ShrunkLoss`. With hundreds of tasks it makes no
+        difference; with 0, none ever.
 
     Attributes
     ----------
@@ -87,6 +99,7 @@ class GibbsHead(Head):
         "prior": [StrOptions({"uniform", "corpus"})],
         "uniform_share": [Interval(Real, 0, 1, closed="right")],
         "bandwidth": [Interval(Real, 0, None, closed="neither")],
+        "shrinkage": [Interval(Real, 0, None, closed="left")],
     }
 
     def __init__(
@@ -95,10 +108,12 @@ class GibbsHead(Head):
         *,
         uniform_share: float = 0.02,
         bandwidth: float = 1.0,
+        shrinkage: float = 2.0,
     ) -> None:
         self.prior = prior
         self.uniform_share = uniform_share
         self.bandwidth = bandwidth
+        self.shrinkage = shrinkage
 
     def learn(self, thresholds: FloatArray, weights: FloatArray | None) -> Self:
         """Learn the prior from a corpus's thresholds, in unit coordinates.
@@ -138,6 +153,21 @@ class GibbsHead(Head):
         n_tasks = len(contexts)
         gaps = find_gaps(contexts, np.zeros(n_tasks), np.ones(n_tasks))
         return GibbsPack(gaps, self._prior())
+
+    @property
+    def shrinks(self) -> bool:
+        """Whether `penalty` is to draw the coefficients of small corpora."""
+        return self.shrinkage > 0
+
+    def penalty(self, coef: FloatArray) -> Penalty:
+        """``shrinkage [log(lam / 0.7)^2 + (kap - 1)^2]`` with its derivatives."""
+        distance = np.log(max(abs(coef[0]), np.finfo(float).tiny) / _CENTRE[0])
+        excess = coef[1] - _CENTRE[1]
+        return Penalty(
+            self.shrinkage * (distance**2 + excess**2),
+            2 * self.shrinkage * np.array([distance / coef[0], excess]),
+            2 * self.shrinkage * np.diag([(1 - distance) / coef[0] ** 2, 1.0]),
+        )
 
     def starts(self, init_scale: float) -> list[FloatArray]:
         """Coefficients to pretrain from; the loss has local minima.

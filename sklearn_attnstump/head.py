@@ -29,6 +29,14 @@ class Derivatives(NamedTuple):
     hessian: FloatArray = np.empty(0)  # (n_tasks, 2, 2), from order 2
 
 
+class Penalty(NamedTuple):
+    """What is added to a loss for coefficients that are far from a centre."""
+
+    value: float
+    gradient: FloatArray  # (2,)
+    hessian: FloatArray  # (2, 2)
+
+
 class Packed(Protocol):
     """Contexts made ready for one head."""
 
@@ -75,6 +83,15 @@ class Head(BaseEstimator, ABC):
     def learn(self, thresholds: FloatArray, weights: FloatArray | None) -> Self:
         """Learn from a corpus's thresholds what is no coefficient; here nothing."""
         return self
+
+    @property
+    def shrinks(self) -> bool:
+        """Whether `penalty` is to draw the coefficients of small corpora."""
+        return False
+
+    def penalty(self, coef: FloatArray) -> Penalty:
+        """Minus twice the logarithm of a prior density of the coefficients; here 0."""
+        return Penalty(0.0, np.zeros(2), np.zeros((2, 2)))
 
     @abstractmethod
     def starts(self, init_scale: float) -> list[FloatArray]:

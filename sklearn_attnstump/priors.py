@@ -70,10 +70,10 @@ class Prior:
         Moments are taken about the middle of each gap, in units of its half-width, so
         that they lose nothing to the gap's place.
         """
-        mass = self.mass(lo, hi)
         middle, half = (lo + hi) / 2, (hi - lo) / 2
         if len(self.density) == 1:
-            return GapPrior(np.log(mass), middle, half**2 / 3)
+            return GapPrior(np.log(hi - lo), middle, half**2 / 3)
+        mass = self.mass(lo, hi)
         first, last = self._cell(lo), self._cell(hi)
         within = first == last
         mean, square = np.zeros_like(mass), half**2 / 3
@@ -134,8 +134,8 @@ def corpus_prior(
 
     The kernel is Gaussian, reflected at the ends of the range so that no mass is lost
     there. Its width is `bandwidth` times the normal-reference rule
-    ``1.06 min(sd, IQR / 1.34) m^(-1/5)`` [1]_, ``m`` being the effective number of
-    tasks.
+    ``1.06 min(sd, IQR / 1.34) m^(-1/5)`` [1]_, ``m`` being the number of tasks,
+    or the sum of their weights.
 
     Parameters
     ----------
@@ -162,13 +162,13 @@ def corpus_prior(
 
 
 def _reference_width(thresholds: FloatArray, weights: FloatArray) -> float:
-    share = weights / weights.sum()
+    total = float(weights.sum())
+    share = weights / total
     mean = share @ thresholds
     deviation = float(np.sqrt(share @ (thresholds - mean) ** 2))
     lower, upper = np.quantile(
         thresholds, [0.25, 0.75], weights=share, method="inverted_cdf"
     )
     spread = (upper - lower) / 1.34
-    effective = 1.0 / float(share @ share)
     scale = min(deviation, spread) if spread > 0 else deviation
-    return 1.06 * float(scale) * effective**-0.2
+    return 1.06 * float(scale) * total**-0.2

@@ -49,7 +49,8 @@ class AffineMap:
 
     Differences are taken before the division, so that a shift of the feature costs no
     more than its own rounding and a power of two costs nothing. A range too wide for
-    float64 is halved first, for the context that needs it alone.
+    float64 is halved first, for the context that needs it alone. Where ``lo == hi`` the
+    map knows one point: all that it is asked for lies at 0, and comes back as ``lo``.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class AffineMap:
             self.unit = np.where(np.isfinite(hi - lo), 1.0, 0.5)
         lo, hi = lo * self.unit, hi * self.unit
         self.origin = hi if falling else lo
-        self.span = np.where(hi > lo, hi - lo, 1.0)
+        self.span = hi - lo
 
     def values(self) -> FloatArray:
         """ndarray of shape (n_tokens,): the observations in unit coordinates."""
@@ -76,7 +77,7 @@ class AffineMap:
     def _to_unit(
         self, x: FloatArray, origin: FloatArray, span: FloatArray, unit: FloatArray
     ) -> FloatArray:
-        x = x * unit
+        x, span = x * unit, np.where(span > 0, span, np.inf)
         return (origin - x) / span if self.falling else (x - origin) / span
 
     def to_feature(self, unit: FloatArray) -> FloatArray:
@@ -275,5 +276,4 @@ def _with_anchors(contexts: Contexts) -> Contexts:
         contexts.offsets + 2 * np.arange(n_tasks + 1),
         weights=None if weights is None else np.insert(weights, where, 1.0),
         task_ids=contexts.task_ids,
-        classes=contexts.classes,
     )

@@ -143,7 +143,7 @@ class UncertaintyMixin(ContextRegressor):
         >>> fresh, truth = make_stump_tasks(1000, 50, label_noise=0.1, random_state=1)
         >>> lower, upper = stump.predict_interval(fresh, coverage=0.9).T
         >>> float(((lower <= truth) & (truth <= upper)).mean().round(2))
-        0.92
+        0.93
         """
         contexts = self._read_fresh(X)
         if not hasattr(self, "conformity_scores_"):

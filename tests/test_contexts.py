@@ -321,7 +321,10 @@ class TestRefused:
         [
             ([], r"there are no contexts\. Pass at least one"),
             (np.zeros((0, 3, 2)), r"there are no contexts"),
-            (np.zeros((3, 2)), r"a 2-D array of shape \(3, 2\) .* in place of contexts"),
+            (
+                np.zeros((3, 2)),
+                r"a 2-D array of shape \(3, 2\) .* in place of contexts",
+            ),
             (np.zeros(3), r"a 1-D array of shape \(3,\)"),
             (np.zeros((2, 2, 2, 2)), r"a 4-D array"),
             (np.zeros((2, 3, 1)), r"no room for a feature and a label"),
