@@ -442,6 +442,26 @@ class Contexts(Sequence["Contexts"]):
             self.feature_names,
         )
 
+    def blocks(self, n_tokens: int) -> Iterator[slice]:
+        """Slices of neighbouring tasks with about so many tokens together.
+
+        Parameters
+        ----------
+        n_tokens : int
+            A block holds no more, unless it is one context.
+
+        Yields
+        ------
+        tasks : slice
+        """
+        start = 0
+        while start < len(self):
+            limit = self.offsets[start] + n_tokens
+            stop = int(np.searchsorted(self.offsets, limit, side="right")) - 1
+            stop = max(stop, start + 1)
+            yield slice(start, stop)
+            start = stop
+
     def select_feature(self, feature: int) -> Contexts:
         """The same contexts with one of their features alone.
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_attnstump.contexts import Contexts
-from sklearn_attnstump.gaps import find_gaps, label_edges
+from sklearn_attnstump.gaps import find_gaps
 
 FloatArray = NDArray[np.float64]
 
@@ -21,9 +20,16 @@ class Diagnosis(NamedTuple):
     not_separable: NDArray[np.bool_]
 
 
-def diagnose(contexts: Contexts) -> Diagnosis:
-    """Flag contexts of one feature whose labels should fall as it rises."""
-    last, first = label_edges(contexts)
+def diagnose(edges: tuple[FloatArray, FloatArray]) -> Diagnosis:
+    """Flag contexts whose labels should fall as the feature rises.
+
+    Parameters
+    ----------
+    edges : tuple (last, first) of ndarray of shape (n_tasks,)
+        Largest observation with label 1 and smallest with label 0 of each context, as
+        `sklearn_attnstump.gaps.label_edges` has them.
+    """
+    last, first = edges
     return Diagnosis(np.isinf(last) | np.isinf(first), last >= first)
 
 
@@ -40,29 +46,3 @@ def least_label_error(contexts: Contexts) -> FloatArray:
     else:
         total = np.add.reduceat(contexts.weights, starts)
     return np.minimum.reduceat(gaps.disagreement, gaps.starts) / total
-
-
-def warn_of_hard_contexts(contexts: Contexts, *, reader: str, stacklevel: int) -> None:
-    """Say once how many contexts a two-score head cannot do justice to."""
-    hard = diagnose(contexts)
-    n_lone, n_mixed = int(hard.one_label.sum()), int(hard.not_separable.sum())
-    if n_lone:
-        warnings.warn(
-            f"{n_lone} of {len(contexts)} contexts have one label only; {reader} "
-            "cannot tell on which side of them the threshold lies. If the feature's "
-            "range is known, use anchors=True.",
-            UserWarning,
-            stacklevel=stacklevel + 1,
-        )
-    if n_mixed:
-        mixed = contexts[np.flatnonzero(hard.not_separable)]
-        error = float(least_label_error(mixed).mean())
-        warnings.warn(
-            f"no threshold separates the labels of {n_mixed} of {len(contexts)} "
-            f"contexts ({n_mixed / len(contexts):.0%}); the first is {mixed.name(0)}. "
-            f"The best thresholds still contradict {error:.1%} of their labels, and a "
-            f"single stray label captures {reader}. Use head='gibbs', which is made "
-            "for noisy labels.",
-            UserWarning,
-            stacklevel=stacklevel + 1,
-        )

@@ -17,13 +17,14 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from sklearn_attnstump.base import check_range, required
 from sklearn_attnstump.contexts import Contexts
-from sklearn_attnstump.diagnostics import warn_of_hard_contexts
+from sklearn_attnstump.diagnostics import diagnose
 from sklearn_attnstump.heads import HEADS, Head
+from sklearn_attnstump.inference import warn_of_hard_contexts
 from sklearn_attnstump.objective import CorpusLoss, Objective, ShrunkLoss
 from sklearn_attnstump.scaling import DIRECTIONS, SCALINGS, Range, Scaling
 from sklearn_attnstump.solvers import ALARMING, SOLVERS, Options, SolverResult
 from sklearn_attnstump.theory import certified_scale
-from sklearn_attnstump.uncertainty import UncertaintyMixin, image_spread
+from sklearn_attnstump.uncertainty import UncertaintyMixin
 
 __all__ = ["PretrainedAttentionStump"]
 
@@ -331,11 +332,17 @@ class PretrainedAttentionStump(CallbackSupportMixin, UncertaintyMixin):
             settings["direction_"], settings["feature_range_"]
         )
         unit, unit_map = scaling.apply(corpus.contexts)
-        if head.needs_both_labels:
-            warn_of_hard_contexts(unit, reader=f"head={self.head!r}", stacklevel=4)
         targets = unit_map.to_unit(thresholds)
-        head.learn(targets, corpus.weights)
-        loss = CorpusLoss(head.pack(unit), targets, corpus.weights)
+        pack = head.learn(targets, corpus.weights).pack(unit)
+        if head.needs_both_labels:
+            warn_of_hard_contexts(
+                corpus.contexts,
+                scaling,
+                diagnose(pack.label_edges()),
+                reader=f"head={self.head!r}",
+                stacklevel=3,
+            )
+        loss = CorpusLoss(pack, targets, corpus.weights)
         objective = ShrunkLoss(loss, head.penalty) if head.shrinks else loss
         result = self._solve(
             objective,
@@ -395,14 +402,17 @@ class PretrainedAttentionStump(CallbackSupportMixin, UncertaintyMixin):
         contexts = self._read_fresh(X)
         if return_std:
             self._need_posterior("return_std")
-        unit, unit_map = self._scaling.apply(contexts)
-        self._warn_of_hard(unit, stacklevel=3)
-        pack = self.head_.pack(unit)
-        prediction = pack.evaluate(self.coef_, 0).prediction
-        if not return_std:
-            return unit_map.to_feature(prediction)
-        spread = image_spread(unit_map, prediction, pack.deviation(self.coef_))
-        return unit_map.to_feature(prediction), spread
+        inferred = self._infer(contexts)
+        warn_of_hard_contexts(
+            contexts,
+            self._scaling,
+            inferred.diagnosis,
+            reader=f"head={self.head!r}",
+            stacklevel=2,
+        )
+        if return_std:
+            return inferred.thresholds, inferred.spread
+        return inferred.thresholds
 
     def attention(self, X: Any) -> list[FloatArray]:
         """The attention weights behind the predictions.
@@ -420,11 +430,6 @@ class PretrainedAttentionStump(CallbackSupportMixin, UncertaintyMixin):
         contexts = self._read_fresh(X)
         unit, _ = self._scaling.apply(contexts)
         return self.head_.weights(unit, self.coef_)
-
-    def _warn_of_hard(self, unit: Contexts, *, stacklevel: int) -> None:
-        if self.head_.needs_both_labels:
-            reader = f"head={self.head!r}"
-            warn_of_hard_contexts(unit, reader=reader, stacklevel=stacklevel + 1)
 
     def _make_scaling(self, direction: str, feature_range: Range | None) -> Scaling:
         shared = self.scaling == "range" or (

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_attnstump.contexts import Contexts
+from sklearn_attnstump.moments import LabelGroups
 
 FloatArray = NDArray[np.float64]
 
@@ -109,11 +110,7 @@ def label_edges(contexts: Contexts) -> tuple[FloatArray, FloatArray]:
         Minus and plus infinity where there is no such observation. One threshold
         separates the labels of the contexts where ``last < first``.
     """
-    x, starts = contexts.values[:, 0], contexts.offsets[:-1]
-    kept = True if contexts.weights is None else contexts.weights > 0
-    last = np.maximum.reduceat(np.where(contexts.labels & kept, x, -np.inf), starts)
-    first = np.minimum.reduceat(np.where(~contexts.labels & kept, x, np.inf), starts)
-    return last, first
+    return LabelGroups(contexts).label_edges()
 
 
 def _weighty_tokens(

@@ -66,7 +66,9 @@ class Head(BaseEstimator, ABC):
     """
 
     coef_names: tuple[str, str]
-    needs_both_labels = False  # whether a context of one label leaves it at a loss
+    # Whether a context of one label, or labels that no threshold separates, leave it at
+    # a loss; its packs then have `label_edges`, see `sklearn_attnstump.gaps`.
+    needs_both_labels = False
     has_posterior = False  # whether its packs have `deviation` and `quantiles`
 
     @abstractmethod

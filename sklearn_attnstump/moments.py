@@ -19,6 +19,16 @@ where no exponential can overflow and the largest is 1, at any scale. Moments ar
 of ``z``, not ``x``: at large ``|a|`` the tilted group sits at its edge, ``z`` there is
 the exact difference of two near numbers, and raw moments of ``z`` lose nothing to
 cancellation because their mean and spread are both of order ``1 / |a|``.
+
+**Windows.** A token with ``|a| z`` beyond some forty adds nothing that float64 could
+see. Packs that are evaluated over and over keep, for each octave of ``|a|``, the tokens
+that matter at the octave's lower end: at scale ``a`` of the unit interval a fraction
+``40 / a`` of all, so that steps get cheaper as pretraining goes on. Which window serves
+depends on ``a`` alone, never on what was evaluated before.
+
+**Segments.** Sums run over segments of at most 2^15 tokens, whose arrays stay in the
+processor's cache from one operation to the next; the segments of a longer group are
+added up afterwards. Segments are the same however the work is split.
 """
 
 from __future__ import annotations
@@ -31,6 +41,13 @@ from numpy.typing import NDArray
 from sklearn_attnstump.contexts import Contexts
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+# Tokens of a segment: two arrays of doubles fill half of a 1 MiB cache.
+_SEGMENT = 1 << 15
+
+# exp(-40) is 4e-18: twenty-five such tokens together are below half an epsilon.
+_CUT = 40.0
 
 
 class Cumulants(NamedTuple):
@@ -45,6 +62,80 @@ class Cumulants(NamedTuple):
     mean: FloatArray
     variance: FloatArray
     third: FloatArray
+
+
+class Window(NamedTuple):
+    """Tokens of some groups by their distance to the group's edge."""
+
+    z: FloatArray  # (n_tokens,)
+    omega: FloatArray | None  # (n_tokens,)
+    sizes: IntArray  # (n_groups,): tokens of each group, at least one
+
+    def within(self, reach: float) -> Window:
+        """The tokens nearer to their edge than `reach`; itself if most of them are."""
+        near = self.z < reach
+        if np.count_nonzero(near) > len(self.z) // 2:
+            return self
+        starts = np.cumsum(self.sizes) - self.sizes
+        return Window(
+            self.z[near],
+            None if self.omega is None else self.omega[near],
+            np.add.reduceat(near, starts, dtype=np.int64),
+        )
+
+    def sums(self, scale: float, n_moments: int) -> FloatArray:
+        """``sum_i omega_i z_i^k exp(-scale z_i)`` for ``k`` up to `n_moments`.
+
+        Returns
+        -------
+        sums : ndarray of shape (n_moments + 1, n_groups)
+        """
+        blocks, starts, first = self._segments()
+        parts = np.empty((n_moments + 1, len(starts)))
+        buffer = np.empty(max(stop - start for start, stop, _, _ in blocks))
+        for start, stop, left, right in blocks:
+            z = self.z[start:stop]
+            weight = buffer[: stop - start]
+            with np.errstate(over="ignore"):  # scale z may be infinite: a weight of 0
+                np.multiply(z, -scale, out=weight)
+            np.exp(weight, out=weight)
+            if self.omega is not None:
+                weight *= self.omega[start:stop]
+            for k in range(n_moments + 1):
+                if k:
+                    weight *= z
+                np.add.reduceat(
+                    weight, starts[left:right] - start, out=parts[k, left:right]
+                )
+        if len(first) == len(starts):
+            return parts
+        return np.add.reduceat(parts, first, axis=1)
+
+    def _segments(self) -> tuple[list[tuple[int, int, int, int]], IntArray, IntArray]:
+        """Cut the groups into segments, and put neighbouring segments into blocks.
+
+        Returns
+        -------
+        blocks : list of tuple (start, stop, left, right)
+            Tokens ``start:stop`` hold the segments ``left:right``.
+        starts : ndarray of shape (n_segments,)
+            Where each segment starts in the tokens.
+        first : ndarray of shape (n_groups,)
+            The first segment of each group.
+        """
+        pieces = -(-self.sizes // _SEGMENT)
+        first = np.cumsum(pieces) - pieces
+        group_starts = np.cumsum(self.sizes) - self.sizes
+        starts = np.repeat(group_starts - first * _SEGMENT, pieces)
+        starts += np.arange(len(starts)) * _SEGMENT
+        ends = np.append(starts[1:], len(self.z))
+        blocks, left = [], 0
+        while left < len(starts):
+            limit = max(starts[left] + _SEGMENT, ends[left])
+            right = int(np.searchsorted(ends, limit, side="right"))
+            blocks.append((int(starts[left]), int(ends[right - 1]), left, right))
+            left = right
+        return blocks, starts, first
 
 
 class LabelGroups:
@@ -62,8 +153,8 @@ class LabelGroups:
         of the tasks.
     groups : ndarray of int of shape (n_groups,)
         For each group that has tokens, ``label * n_tasks + task``.
-    starts : ndarray of int of shape (n_groups,)
-        Where each group starts in `tokens`.
+    sizes : ndarray of int of shape (n_groups,)
+        Number of tokens of each of these groups.
     """
 
     def __init__(self, contexts: Contexts) -> None:
@@ -79,40 +170,73 @@ class LabelGroups:
         self.tokens = np.concatenate(sides)
         self.groups = np.flatnonzero(counts)
         self.sizes = counts[self.groups]
-        self.starts = np.cumsum(self.sizes) - self.sizes
         self.x = contexts.values[:, 0][self.tokens]
         self.omega = None if contexts.weights is None else contexts.weights[self.tokens]
-        self._shifts: dict[int, tuple[FloatArray, FloatArray]] = {}
+        self._edges: dict[int, FloatArray] = {}
+        self._windows: dict[int, dict[int, Window]] = {1: {}, -1: {}}
 
-    def distances(self, sign: int) -> tuple[FloatArray, FloatArray]:
-        """Edges of the groups and the tokens' distances to them, for a sign of `a`."""
-        if sign not in self._shifts:
+    def label_edges(self) -> tuple[FloatArray, FloatArray]:
+        """Largest observation with label 1 and smallest with label 0 of each context.
+
+        Returns
+        -------
+        last, first : ndarray of shape (n_tasks,)
+            Minus and plus infinity where there is no such observation. One threshold
+            separates the labels of the contexts where ``last < first``.
+        """
+        last = np.full(self.n_tasks, -np.inf)
+        first = np.full(self.n_tasks, np.inf)
+        one = self.groups >= self.n_tasks
+        starts = np.cumsum(self.sizes) - self.sizes
+        last[self.groups[one] - self.n_tasks] = np.maximum.reduceat(self.x, starts)[one]
+        first[self.groups[~one]] = np.minimum.reduceat(self.x, starts)[~one]
+        return last, first
+
+    def window(self, scale: float, *, whole: bool = False) -> tuple[FloatArray, Window]:
+        """Edges of the groups, and the tokens that matter at a scale.
+
+        Parameters
+        ----------
+        scale : float
+            Its sign says which edge the tilt leans to.
+        whole : bool
+            Keep every token, whatever its distance.
+
+        Returns
+        -------
+        edge : ndarray of shape (n_groups,)
+        window : Window
+        """
+        sign = 1 if scale >= 0 else -1
+        known = self._windows[sign]
+        if 0 not in known:
+            starts = np.cumsum(self.sizes) - self.sizes
             extreme = np.maximum if sign > 0 else np.minimum
-            edge = extreme.reduceat(self.x, self.starts)
+            edge = self._edges[sign] = extreme.reduceat(self.x, starts)
             z = np.repeat(edge, self.sizes)
             z -= self.x
-            self._shifts[sign] = edge, np.abs(z, out=z)
-        return self._shifts[sign]
+            known[0] = Window(np.abs(z, out=z), self.omega, self.sizes)
+        octave = 0 if whole or scale == 0 else max(0, int(np.log2(abs(scale))))
+        if octave not in known:
+            nearest = max(level for level in known if level < octave)
+            known[octave] = known[nearest].within(self._reach() / 2.0**octave)
+        return self._edges[sign], known[octave]
 
-    def tilt(self, scale: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Edges, distances and unnormalized weights ``omega exp(-|a| z)``."""
-        edge, z = self.distances(1 if scale >= 0 else -1)
-        with np.errstate(over="ignore"):  # |a| z may be infinite: a weight of zero
-            weight = np.multiply(z, -abs(scale))
-        np.exp(weight, out=weight)
-        if self.omega is not None:
-            weight *= self.omega
-        return edge, z, weight
+    def _reach(self) -> float:
+        """Distance beyond which all tokens of a group together vanish at scale 1.
 
-    def cumulants(self, scale: float, order: int) -> Cumulants:
+        Relative to the token at the edge, they are at most ``n r exp(-z)``, ``r`` being
+        the largest ratio of two weights.
+        """
+        spread = 1.0 if self.omega is None else self.omega.max() / self.omega.min()
+        return _CUT + float(np.log(self.sizes.max()) + np.log(spread))
+
+    def cumulants(self, scale: float, order: int, *, whole: bool = False) -> Cumulants:
         """Mean, and variance and third cumulant for orders 1 and 2, at a scale."""
         side = 1.0 if scale >= 0 else -1.0  # x = edge - side * z
-        edge, z, weight = self.tilt(scale)
-        mass = np.add.reduceat(weight, self.starts)
-        moments = []
-        for _ in range(order + 1):
-            weight *= z
-            moments.append(np.add.reduceat(weight, self.starts) / mass)
+        edge, window = self.window(scale, whole=whole)
+        mass, *raw = window.sums(abs(scale), order + 1)
+        moments = [sums / mass for sums in raw]
         first = moments[0]
         variance = third = np.empty(0)
         if order >= 1:
@@ -126,6 +250,16 @@ class LabelGroups:
             self._spread(variance) if order >= 1 else variance,
             self._spread(third) if order >= 2 else third,
         )
+
+    def shares(self, scale: float) -> FloatArray:
+        """ndarray of shape (n_kept,): each token's share of its tilted group."""
+        _, (z, omega, sizes) = self.window(scale, whole=True)
+        with np.errstate(over="ignore"):
+            weight = np.exp(-abs(scale) * z)
+        if omega is not None:
+            weight *= omega
+        starts = np.cumsum(sizes) - sizes
+        return weight / np.repeat(np.add.reduceat(weight, starts), sizes)
 
     def _spread(self, per_group: FloatArray) -> FloatArray:
         table = np.zeros(2 * self.n_tasks)

@@ -12,6 +12,7 @@ has label 1 in both.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from dataclasses import dataclass
 from typing import Protocol
@@ -68,6 +69,8 @@ class AffineMap:
         """ndarray of shape (n_tokens,): the observations in unit coordinates."""
         x, sizes = self.contexts.values[:, 0], self.contexts.sizes
         per_task = (self.origin, self.span, self.unit)
+        if all((array == array[0]).all() for array in per_task):  # one map for all
+            return self._to_unit(x, *(array[:1] for array in per_task))
         return self._to_unit(x, *(np.repeat(array, sizes) for array in per_task))
 
     def to_unit(self, thresholds: FloatArray) -> FloatArray:
@@ -78,7 +81,8 @@ class AffineMap:
         self, x: FloatArray, origin: FloatArray, span: FloatArray, unit: FloatArray
     ) -> FloatArray:
         x, span = x * unit, np.where(span > 0, span, np.inf)
-        return (origin - x) / span if self.falling else (x - origin) / span
+        x = np.subtract(*((origin, x) if self.falling else (x, origin)), out=x)
+        return np.divide(x, span, out=x)
 
     def to_feature(self, unit: FloatArray) -> FloatArray:
         """Unit coordinates, one row for each context, into the feature's units."""
@@ -223,13 +227,24 @@ class Scaling:
     strict: bool
     anchors: bool
 
-    def apply(self, contexts: Contexts) -> tuple[Contexts, UnitMap]:
-        """Contexts in unit coordinates, and the map that took them there."""
-        unit_map = self._map(contexts)
+    def apply(
+        self, contexts: Contexts, ends: tuple[FloatArray, FloatArray] | None = None
+    ) -> tuple[Contexts, UnitMap]:
+        """Contexts in unit coordinates, and the map that took them there.
+
+        `ends`, if given, are what `ends` says of these contexts.
+        """
+        lo, hi = self.ends(contexts) if ends is None else ends
+        kind = RankMap if self.kind == "rank" else AffineMap
+        unit_map = kind(contexts, lo, hi, falling=self.direction == ">=")
         unit = contexts.with_values(unit_map.values())
         return (_with_anchors(unit) if self.anchors else unit), unit_map
 
-    def _map(self, contexts: Contexts) -> UnitMap:
+    def ends(self, contexts: Contexts) -> tuple[FloatArray, FloatArray]:
+        """Ends of each context's range, two arrays of shape (n_tasks,).
+
+        A context outside `feature_range` is refused, or its range widened.
+        """
         lo, hi = context_ranges(contexts)
         if self.feature_range is not None and self.kind != "context":
             outside = (lo < self.feature_range[0]) | (hi > self.feature_range[1])
@@ -237,8 +252,7 @@ class Scaling:
                 self._report_outside(contexts, outside)
             lo = np.minimum(lo, self.feature_range[0])
             hi = np.maximum(hi, self.feature_range[1])
-        kind = RankMap if self.kind == "rank" else AffineMap
-        return kind(contexts, lo, hi, falling=self.direction == ">=")
+        return lo, hi
 
     def _report_outside(self, contexts: Contexts, outside: NDArray[np.bool_]) -> None:
         assert self.feature_range is not None
@@ -255,8 +269,22 @@ class Scaling:
             f"{first}. The range was widened for each of them. If the feature's range "
             "is known, pass feature_range.",
             UserWarning,
-            stacklevel=5,
+            stacklevel=_level_of_the_user(),
         )
+
+
+def _level_of_the_user() -> int:
+    """The `stacklevel` of the first frame outside of this package and scikit-learn.
+
+    A range is widened at several depths of calls, by `predict` and by other methods.
+    """
+    inside = (__name__.partition(".")[0], "sklearn")
+    frame, level = sys._getframe(1), 1
+    while frame.f_globals.get("__name__", "").partition(".")[0] in inside:
+        if frame.f_back is None:
+            break
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _with_anchors(contexts: Contexts) -> Contexts:

@@ -159,16 +159,23 @@ class _SinglePack:
     def __init__(self, groups: LabelGroups) -> None:
         self.groups = groups
 
+    def label_edges(self) -> tuple[FloatArray, FloatArray]:
+        return self.groups.label_edges()
+
     def evaluate(self, coef: FloatArray, order: int) -> Derivatives:
         scale, label_score = float(coef[0]), float(coef[1])
-        return _mix(
-            self.groups.cumulants(scale, order), scale, label_score, order=order
-        )
+        # A prediction is one evaluation: windows would not pay, and would let the other
+        # contexts of a call decide what counts as negligible.
+        tilted = self.groups.cumulants(scale, order, whole=order == 0)
+        return _mix(tilted, scale, label_score, order=order)
 
 
 class _ReflectedPack:
     def __init__(self, side: _SinglePack) -> None:
         self.side = side
+
+    def label_edges(self) -> tuple[FloatArray, FloatArray]:
+        return self.side.label_edges()
 
     def evaluate(self, coef: FloatArray, order: int) -> Derivatives:
         below = self.side.evaluate(coef, order)
@@ -226,10 +233,9 @@ def _token_weights(
 ) -> FloatArray:
     """Attention on every token, flat, in the order of the contexts."""
     scale, label_score = float(coef[0]), float(coef[1])
-    logit = _label_logit(groups.cumulants(scale, 0), scale, label_score)
+    tilted = groups.cumulants(scale, 0, whole=True)
+    logit = _label_logit(tilted, scale, label_score)
     share = np.concatenate([expit(-logit), expit(logit)])[groups.groups]
-    _, _, weight = groups.tilt(scale)
-    share /= np.add.reduceat(weight, groups.starts)
     flat = np.zeros(contexts.n_tokens)
-    flat[groups.tokens] = weight * np.repeat(share, groups.sizes)
+    flat[groups.tokens] = groups.shares(scale) * np.repeat(share, groups.sizes)
     return flat

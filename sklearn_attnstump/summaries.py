@@ -13,6 +13,7 @@ from sklearn import get_config
 
 from sklearn_attnstump.contexts import Contexts
 from sklearn_attnstump.diagnostics import diagnose
+from sklearn_attnstump.gaps import label_edges
 from sklearn_attnstump.metrics import label_error
 from sklearn_attnstump.scaling import Scaling, context_ranges
 
@@ -42,7 +43,7 @@ def describe(
     starts = contexts.offsets[:-1]
     falling = replace(scaling, kind="context", feature_range=None, anchors=False)
     unit, _ = falling.apply(contexts)
-    hard = diagnose(unit)
+    hard = diagnose(label_edges(unit))
     lo, hi = context_ranges(contexts)
     outside = np.zeros(len(contexts), dtype=bool)
     if scaling.feature_range is not None:

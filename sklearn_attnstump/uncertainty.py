@@ -11,7 +11,8 @@ from sklearn_attnstump.base import ContextRegressor, check_thresholds
 from sklearn_attnstump.conformal import conformity_scores, intervals, score_quantile
 from sklearn_attnstump.contexts import Contexts
 from sklearn_attnstump.head import Head
-from sklearn_attnstump.scaling import Scaling, UnitMap
+from sklearn_attnstump.inference import Inference, infer, quantiles
+from sklearn_attnstump.scaling import Scaling
 from sklearn_attnstump.summaries import describe, make_frame
 
 FloatArray = NDArray[np.float64]
@@ -61,10 +62,7 @@ class UncertaintyMixin(ContextRegressor):
         levels = np.atleast_1d(np.asarray(q, dtype=np.float64))
         if levels.ndim != 1 or not ((levels >= 0) & (levels <= 1)).all():
             raise ValueError(f"q={q!r} must be levels between 0 and 1.")
-        unit, unit_map = self._scaling.apply(contexts)
-        if self.direction_ == ">=":  # the map falls: the upper tail is the lower one
-            levels = 1 - levels
-        return unit_map.to_feature(self.head_.pack(unit).quantiles(self.coef_, levels))
+        return quantiles(contexts, self._scaling, self.head_, self.coef_, levels)
 
     def conformalize(self, X: Any, y: ArrayLike) -> Self:
         """Calibrate intervals on tasks that `fit` has not seen.
@@ -98,8 +96,9 @@ class UncertaintyMixin(ContextRegressor):
         """
         contexts = self._read_fresh(X)
         thresholds = check_thresholds(y, contexts)
+        inferred = self._infer(contexts)
         self.conformity_scores_ = conformity_scores(
-            thresholds, *self._predict_and_spread(contexts)
+            thresholds, inferred.thresholds, inferred.spread
         )
         return self
 
@@ -152,7 +151,8 @@ class UncertaintyMixin(ContextRegressor):
                 "tasks that fit has not seen."
             )
         score = score_quantile(self.conformity_scores_, coverage)
-        ends = intervals(*self._predict_and_spread(contexts), score)
+        inferred = self._infer(contexts)
+        ends = intervals(inferred.thresholds, inferred.spread, score)
         if self._scaling.strict and self.feature_range_ is not None:
             ends = np.clip(ends, *self.feature_range_)
         return ends
@@ -200,7 +200,7 @@ class UncertaintyMixin(ContextRegressor):
         0  ann       0.65  3           2          0.0
         """
         contexts = self._read_fresh(X)
-        prediction, _ = self._predict_and_spread(contexts)
+        prediction = self._infer(contexts).thresholds
         columns: dict[str, Any] = {"task": contexts.task_ids, "threshold": prediction}
         ends = None
         if hasattr(self, "conformity_scores_"):
@@ -213,15 +213,8 @@ class UncertaintyMixin(ContextRegressor):
         columns |= describe(contexts, prediction, self._scaling)
         return make_frame(columns, backend)
 
-    def _predict_and_spread(self, contexts: Contexts) -> tuple[FloatArray, FloatArray]:
-        """Predictions with the spread expected of each; ones where none is expected."""
-        unit, unit_map = self._scaling.apply(contexts)
-        pack = self.head_.pack(unit)
-        prediction = pack.evaluate(self.coef_, 0).prediction
-        spread = np.ones_like(prediction)
-        if self.head_.has_posterior:
-            spread = image_spread(unit_map, prediction, pack.deviation(self.coef_))
-        return unit_map.to_feature(prediction), spread
+    def _infer(self, contexts: Contexts) -> Inference:
+        return infer(contexts, self._scaling, self.head_, self.coef_)
 
     def _need_posterior(self, what: str) -> None:
         if not self.head_.has_posterior:
@@ -230,12 +223,3 @@ class UncertaintyMixin(ContextRegressor):
                 "Use head='gibbs', or conformalize and predict_interval, which serve "
                 "every head."
             )
-
-
-def image_spread(
-    unit_map: UnitMap, prediction: FloatArray, deviation: FloatArray
-) -> FloatArray:
-    """Half the distance between the images of one deviation to either side."""
-    ends = np.stack([prediction - deviation, prediction + deviation], axis=-1)
-    images = unit_map.to_feature(ends)
-    return np.abs(images[:, 1] - images[:, 0]) / 2

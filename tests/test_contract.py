@@ -24,6 +24,14 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_attnstump import Contexts, PretrainedAttentionStump
+from sklearn_attnstump.baselines import (
+    BayesStump,
+    DecisionStump,
+    ERMStump,
+    LogisticStump,
+    MidpointStump,
+    OneSidedStump,
+)
 
 # A few short constant steps: such a fit warns of nothing and amplifies no rounding.
 short = partial(
@@ -62,6 +70,17 @@ ESTIMATORS = [
         partial(PretrainedAttentionStump, solver="flow", horizon=1e4, tol=0), id="flow"
     ),
     pytest.param(partial(short, direction="auto"), id="auto"),
+    pytest.param(BayesStump, id="Bayes"),
+    pytest.param(partial(BayesStump, 0.3, direction=">="), id="Bayes >="),
+    pytest.param(DecisionStump, id="tree"),
+    pytest.param(partial(DecisionStump, direction=">="), id="tree >="),
+    pytest.param(partial(ERMStump, direction=">="), id="ERM widest >="),
+    pytest.param(partial(ERMStump, "first"), id="ERM first"),
+    pytest.param(partial(ERMStump, "mean", feature_range=(0, 1)), id="ERM mean"),
+    pytest.param(LogisticStump, id="logistic"),
+    pytest.param(partial(LogisticStump, direction=">="), id="logistic >="),
+    pytest.param(partial(MidpointStump, direction="auto"), id="midpoint auto"),
+    pytest.param(partial(OneSidedStump, direction=">="), id="one-sided >="),
 ]
 
 every_estimator = pytest.mark.parametrize("make", ESTIMATORS)
@@ -239,13 +258,22 @@ class TestFit:
             (lambda y: np.where(y == y[3], np.inf, y), r"task 3 has the threshold inf"),
             (lambda y: np.column_stack([y, y]), r"thresholds must be a 1-D array"),
             (lambda y: ["a"] * len(y), r"thresholds must be a 1-D array of numbers"),
-            (lambda y: None, r"y is missing"),
         ],
     )
     def test_thresholds_are_refused(self, make, tasks, spoil, message):
         X, y, _ = tasks
         with pytest.raises(ValueError, match=message):
             make().fit(X, spoil(y))
+
+    def test_missing_thresholds_are_refused_where_they_are_needed(self, make, tasks):
+        X, y, fresh = tasks
+        if get_tags(make()).target_tags.required:
+            with pytest.raises(ValueError, match="y is missing"):
+                make().fit(X, None)
+        else:
+            np.testing.assert_array_equal(
+                make().fit(X).predict(fresh), make().fit(X, y).predict(fresh)
+            )
 
     @pytest.mark.parametrize(
         ("weights", "message"),
@@ -418,9 +446,12 @@ class TestLaws:
     @pytest.mark.parametrize(
         ("factor", "shift"), [(1024.0, 0.0), (2.0**-30, 0.0), (3.7, -5.0), (1e9, 1e9)]
     )
-    def test_units_of_the_feature(self, make, tasks, factor, shift):
+    def test_units_of_the_feature(self, make, tasks, factor, shift, request):
         """Bit for bit where only exponents change, to rounding elsewhere."""
         X, y, fresh = tasks
+        if isinstance(make(), DecisionStump) and factor != 1024:
+            reason = "scikit-learn's trees compute in single precision"
+            request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
 
         def in_units(x):
             return factor * x + shift
@@ -598,7 +629,8 @@ class TestScikitLearn:
     def test_tags(self, make):
         tags = get_tags(make())
         assert is_regressor(make())
-        assert tags.target_tags.required
+        learns = isinstance(make(), PretrainedAttentionStump)
+        assert tags.target_tags.required == (learns or make().direction == "auto")
         assert tags.input_tags.three_d_array
         assert not tags.input_tags.two_d_array
         assert not tags.input_tags.sparse

@@ -166,13 +166,81 @@ def test_lower_orders_leave_out_derivatives_only(head):
     assert_array_equal(first.jacobian, full.jacobian)
 
 
+def large(seed):
+    """Contexts of one token to a hundred thousand, two in three of them small."""
+    rng = np.random.default_rng(seed)
+    items = []
+    for size in (100_000, 1, 7, 40_000, 2, 50, 3000, 5, 11):
+        x = rng.uniform(size=size)
+        omega = rng.exponential(size=size)
+        items.append((x, (x <= 0.4).astype(int), omega))
+    return items
+
+
+def naive_derivatives(x, labels, omega, coef):
+    """Central moments under the softmax weights, as in the head's definition."""
+    w, f = naive_head(x, labels, omega, coef)
+    d_x, d_y = x - f, labels - w @ labels
+    gradient = [w @ d_x**2, w @ (d_x * d_y)]
+    mixed = w @ (d_x**2 * d_y)
+    return gradient, [[w @ d_x**3, mixed], [mixed, w @ (d_x * d_y**2)]]
+
+
+@pytest.mark.parametrize(
+    "coef", [(0.0, 1.0), (0.7, 0.2), (60.0, 55.0), (-900.0, -700.0), (5e4, 5.1e4)]
+)
+def test_many_tokens(head, coef):
+    """However tokens are cut up or left out as negligible, sums are the whole sums."""
+    items = large(seed=17)
+    prediction, jacobian, hessian = head.derivatives(items, coef)
+    assert_allclose(head.predict(items, coef), prediction, rtol=1e-14)
+    for task, item in enumerate(items):
+        gradient, curvature = naive_derivatives(*item, coef)
+        _, f = naive_head(*item, coef)
+        if isinstance(head, ReflectedHead):
+            other = naive_derivatives(*item, (-coef[0], -coef[1]))
+            _, mirrored = naive_head(*item, (-coef[0], -coef[1]))
+            f = (f + mirrored) / 2
+            gradient = (np.array(gradient) - other[0]) / 2
+            curvature = (np.array(curvature) + other[1]) / 2
+        assert_allclose(prediction[task], f, rtol=1e-11)
+        # Relative to moments of the order of the tilt's width; sums that cancel, such
+        # as the third cumulant of a flat law, leave less of themselves.
+        width = 1 / max(1.0, abs(coef[0]))
+        assert_allclose(
+            jacobian[task, 0], gradient[0], rtol=1e-9, atol=1e-10 * width**2
+        )
+        assert_allclose(jacobian[task, 1], gradient[1], rtol=1e-9, atol=1e-14)
+        atol = np.array([[1e-10 * width**3, 1e-14], [1e-14, 1e-14]])
+        error = np.abs(hessian[task] - curvature)
+        assert (error <= atol + 1e-9 * np.abs(curvature)).all()
+
+
 def test_evaluations_leave_no_trace_in_the_pack(head):
-    pack = head.pack(Contexts(ragged(seed=5)))
-    once = pack.evaluate(np.array([30.0, 36.0]), 2)
-    pack.evaluate(np.array([-500.0, 3.0]), 2)
-    again = pack.evaluate(np.array([30.0, 36.0]), 2)
-    for before, after in zip(once, again, strict=True):
-        assert_array_equal(before, after)
+    pack = head.pack(Contexts(large(seed=18)))
+    fresh = [np.array(coef) for coef in [(30.0, 36.0), (4e3, 4e3), (-500.0, 3.0)]]
+    once = [head.pack(Contexts(large(seed=18))).evaluate(coef, 2) for coef in fresh]
+    for position in (0, 1, 2, 1, 0, 2, 1):
+        again = pack.evaluate(fresh[position], 2)
+        for before, after in zip(once[position], again, strict=True):
+            assert_array_equal(before, after)
+
+
+def test_weights_of_very_different_sizes(head):
+    """A token far from the edge can outweigh it by any factor."""
+    x, labels = np.array([0.1, 0.35, 0.3, 0.9]), np.array([1, 1, 1, 0])
+    omega = np.array([1e300, 1e-300, 1.0, 1.0])
+    for coef in [(0.0, 0.0), (50.0, 60.0), (-50.0, 60.0), (3000.0, 3000.0)]:
+        scores = coef[0] * x + coef[1] * labels + np.log(omega)
+        expected = np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum()
+        if isinstance(head, ReflectedHead):
+            scores = -coef[0] * x - coef[1] * labels + np.log(omega)
+            mirrored = np.exp(scores - scores.max())
+            expected = (expected + mirrored / mirrored.sum()) / 2
+        got = head.derivatives([(x, labels, omega)], coef)
+        assert_allclose(got[0], [expected @ x], rtol=1e-11)
+        weights = head.weights([(x, labels, omega)], coef)[0]
+        assert_allclose(weights, expected, rtol=1e-10, atol=1e-200)
 
 
 # Reflection.
@@ -379,8 +447,17 @@ def test_permutations(head):
         assert_allclose(there, weights[task][order], rtol=1e-13)
 
 
-def test_a_context_does_not_see_the_others(head):
-    """Bit for bit: reordered tasks, and each task alone."""
+def test_a_prediction_does_not_see_the_other_contexts(head):
+    """Bit for bit, at any scale and beside contexts of any size."""
+    items = large(seed=19)
+    for coef in [(3.0, 1.0), (70.0, 75.0), (-4e3, -4e3)]:
+        together = head.predict(items, coef)
+        alone = [head.predict([item], coef)[0] for item in items]
+        assert_array_equal(alone, together)
+        assert_array_equal(head.predict(items[::-1], coef), together[::-1])
+
+
+def test_derivatives_do_not_see_the_other_contexts(head):
     items = ragged(seed=14, n_tasks=25)
     coef = (18.0, 22.0)
     together = head.derivatives(items, coef)

@@ -5,8 +5,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_attnstump import Contexts
+from sklearn_attnstump.head import Penalty
 from sklearn_attnstump.heads import ReflectedHead, SingleHead
-from sklearn_attnstump.objective import CorpusLoss
+from sklearn_attnstump.objective import CorpusLoss, ShrunkLoss
 
 COEFS = [(0.0, 0.0), (10.0, 14.6), (-6.0, 9.0), (35.0, 38.0)]
 
@@ -59,32 +60,34 @@ def test_loss_is_the_naive_loop(head_and_sides, coef, weighted):
     assert_allclose(objective.evaluate(np.array(coef), 0).loss, expected, rtol=1e-12)
 
 
+def differences(function, coef):
+    """Gradient and Hessian by central differences of the fourth order.
+
+    With a step of 1e-2 the truncation leaves some 1e-8 of losses like these, and the
+    rounding 1e-16 / step^2 = 1e-12 in the Hessian.
+    """
+    step = 1e-2
+    nodes = np.array([-2, -1, 0, 1, 2])
+    first = np.array([1, -8, 0, 8, -1]) / (12 * step)
+    second = np.array([-1, 16, -30, 16, -1]) / (12 * step**2)
+    grid = np.array(
+        [[function(coef + step * np.array([i, j])) for j in nodes] for i in nodes]
+    )
+    mixed = first @ grid @ first
+    gradient = [first @ grid[:, 2], grid[2] @ first]
+    return gradient, [[second @ grid[:, 2], mixed], [mixed, grid[2] @ second]]
+
+
 @pytest.mark.parametrize("coef", COEFS)
 def test_gradient_and_hessian_of_the_naive_loop(head_and_sides, coef):
     head, sides = head_and_sides
     items, thresholds, weights = corpus(1)
-    value = CorpusLoss(head.pack(Contexts(items)), thresholds, weights).evaluate(
-        np.array(coef), 2
+    objective = CorpusLoss(head.pack(Contexts(items)), thresholds, weights)
+    value = objective.evaluate(np.array(coef), 2)
+    gradient, hessian = differences(
+        lambda at: naive_loss(items, thresholds, weights, at, sides), np.array(coef)
     )
-    # Fourth-order stencils of step 1e-2: an error of about 1e-8 in the gradient, and
-    # 1e-15 / step^2 = 1e-11 of rounding in the Hessian.
-    step = 1e-2
-    nodes = np.array([-2, -1, 1, 2])
-    slopes = np.array([1, -8, 8, -1]) / (12 * step)
-
-    def moved(i, j):
-        at = np.array(coef) + step * np.array([i, j])
-        return naive_loss(items, thresholds, weights, at, sides)
-
-    grid = np.array([[moved(i, j) for j in nodes] for i in nodes])
-    lines = np.array(
-        [[moved(i, 0) for i in range(-2, 3)], [moved(0, j) for j in range(-2, 3)]]
-    )
-    gradient = lines[:, [0, 1, 3, 4]] @ slopes
-    straight = lines @ (np.array([-1, 16, -30, 16, -1]) / (12 * step**2))
-    mixed = slopes @ grid @ slopes
     assert_allclose(value.gradient, gradient, rtol=1e-6, atol=1e-10)
-    hessian = [[straight[0], mixed], [mixed, straight[1]]]
     assert_allclose(value.hessian, hessian, rtol=1e-5, atol=1e-9)
 
 
@@ -162,3 +165,63 @@ def test_evaluation_leaves_its_arguments():
     assert_array_equal(thresholds, before[0])
     assert_array_equal(weights, before[1])
     assert_array_equal(coef, [10.0, 14.0])
+
+
+class TestShrunkLoss:
+    centre = np.array([2.0, -1.0])
+    pull = np.array([[3.0, 1.0], [1.0, 2.0]])
+
+    def penalty(self, coef):
+        away = coef - self.centre
+        return Penalty(
+            float(away @ self.pull @ away), 2 * self.pull @ away, 2 * self.pull
+        )
+
+    def shrunk(self, weights=None, seed=8):
+        items, thresholds, _ = corpus(seed)
+        plain = CorpusLoss(SingleHead().pack(Contexts(items)), thresholds, weights)
+        return plain, ShrunkLoss(plain, self.penalty)
+
+    def test_value(self):
+        plain, shrunk = self.shrunk()
+        coef = np.array([4.0, 1.5])
+        s = self.penalty(coef).value
+        assert_allclose(
+            shrunk.evaluate(coef, 0).loss,
+            plain.evaluate(coef, 0).loss * np.exp(s / 15),
+            rtol=1e-13,
+        )
+
+    @pytest.mark.parametrize("coef", [(2.0, -1.0), (4.0, 1.5), (-3.0, 2.0)])
+    def test_derivatives(self, coef):
+        _, shrunk = self.shrunk()
+        value = shrunk.evaluate(np.array(coef), 2)
+        gradient, hessian = differences(
+            lambda at: shrunk.evaluate(at, 0).loss, np.array(coef)
+        )
+        assert_allclose(value.gradient, gradient, rtol=1e-6, atol=1e-8 * value.loss)
+        assert_allclose(value.hessian, hessian, rtol=1e-5, atol=1e-7 * value.loss)
+        assert_array_equal(shrunk.evaluate(np.array(coef), 1).gradient, value.gradient)
+
+    def test_pull_is_by_the_mass_of_the_corpus(self):
+        """A task weighs by its weight: ten times as much is ten times the evidence."""
+        coef = np.array([4.0, 1.5])
+        for factor in (1.0, 10.0, 1e6):
+            plain, shrunk = self.shrunk(np.full(15, factor))
+            ratio = shrunk.evaluate(coef, 0).loss / plain.evaluate(coef, 0).loss
+            assert_allclose(
+                np.log(ratio), self.penalty(coef).value / (15 * factor), rtol=1e-6
+            )
+
+    def test_far_from_the_centre_nothing_overflows(self):
+        _, shrunk = self.shrunk()
+        value = shrunk.evaluate(np.array([300.0, -200.0]), 2)
+        assert np.isfinite(value.loss)
+        assert np.isfinite(value.gradient).all()
+        assert np.isfinite(value.hessian).all()
+
+    def test_counts_what_the_loss_counts(self):
+        plain, shrunk = self.shrunk()
+        for order in (0, 1, 2):
+            shrunk.evaluate(np.array([4.0, 1.5]), order)
+        assert shrunk.n_evaluations == plain.n_evaluations == 3

@@ -106,23 +106,39 @@ def test_newton_reaches_the_reference_minimum(corpus, name, run):
 # Work.
 
 
-@pytest.mark.parametrize("name", sorted(HEADS))
-def test_flow_reaches_1e12_within_700_evaluations(name):
-    evaluations = []
-    for seed in range(20):
-        objective = corpus_loss(300, 300, seed, name)
-        end = solve(flow, objective, horizon=1e12, tol=0)
-        assert end.status == "done"
-        assert end.path.t[-1] == 1e12
-        assert end.n_evaluations == objective.n_evaluations
-        evaluations.append(end.n_evaluations)
-    assert max(evaluations) <= 700
+# Of the first twenty seeds 17 asks most of the reflected head, 3 of the single one.
+@pytest.mark.parametrize(
+    ("name", "seed"), [*(("single", seed) for seed in range(20)), ("reflected", 17)]
+)
+def test_flow_reaches_1e12_within_700_evaluations(name, seed):
+    objective = corpus_loss(300, 300, seed, name)
+    end = solve(flow, objective, horizon=1e12, tol=0)
+    assert end.status == "done"
+    assert end.path.t[-1] == 1e12
+    assert end.n_evaluations == objective.n_evaluations
+    assert end.n_evaluations <= 700
 
 
 @pytest.mark.parametrize("name", sorted(HEADS))
 def test_newton_converges_within_60_evaluations(name):
     ends = [solve(newton, corpus_loss(300, 300, seed, name)) for seed in range(20)]
     assert sum(end.converged and end.n_evaluations <= 60 for end in ends) >= 19
+
+
+# The loss has several minima; these are corpora where a Newton step that trades the two
+# scores too freely leaves the valley that descent stays in. (Of corpora of 20 tasks with
+# 20 examples a few stay out of reach.)
+@pytest.mark.parametrize(
+    ("n_tasks", "n_examples", "seed"),
+    [
+        *[(20, 20, 5), (20, 20, 19), (20, 20, 26), (20, 100, 19)],
+        *[(50, 20, 15), (50, 20, 24), (50, 40, 24), (100, 100, 6)],
+    ],
+)
+def test_newton_finds_what_descent_finds(n_tasks, n_examples, seed):
+    descent = solve(flow, corpus_loss(n_tasks, n_examples, seed), horizon=1e9, tol=0)
+    end = solve(newton, corpus_loss(n_tasks, n_examples, seed))
+    assert end.loss <= descent.loss * (1 + 1e-6)
 
 
 # Laws of the paths.
@@ -167,7 +183,11 @@ def test_flow_is_the_small_step_limit_of_gd(name):
 def test_paths(solver, name):
     """From the start to the end, in time; losses are those of the points."""
     objective = corpus_loss(40, 40, 4, name)
-    asked = {"gd": {"max_iter": 3000, "tol": 0}, "flow": {"horizon": 1e9}, "newton": {}}
+    asked = {
+        "gd": {"step_size": 100.0, "max_iter": 3000, "tol": 0},
+        "flow": {"horizon": 1e9},
+        "newton": {},
+    }
     end = solve(SOLVERS[solver], objective, **asked[solver])
     t, coef, loss = end.path
     assert t.shape == loss.shape
@@ -188,17 +208,16 @@ def test_paths(solver, name):
 
 
 def test_solvers_agree_on_a_proper_minimum():
-    noisy = next(corpus for corpus in REFERENCE if corpus["name"] == "noisy")
-    minimum = noisy["single"]["minimum"]
+    """Labels so noisy that both scores stay small, and the loss is well curved."""
     ends = [
-        solve(newton, reference_loss(noisy, "single"), noisy["init"]),
-        solve(flow, reference_loss(noisy, "single"), noisy["init"]),
-        solve(gd, reference_loss(noisy, "single"), noisy["init"], max_iter=20_000),
+        solve(solver, corpus_loss(40, 25, 0, label_noise=0.3), (1.5, 2.0), **settings)
+        for solver, settings in [(newton, {}), (flow, {}), (gd, {"step_size": 50.0})]
     ]
     for end in ends:
         assert end.status == "converged"
-        assert_allclose(end.loss, minimum["loss"], rtol=1e-12)
-        assert_allclose(end.coef, minimum["coef"], rtol=1e-6)
+        assert_allclose(end.loss, ends[0].loss, rtol=1e-10)
+        # A gradient of 1e-8 of the loss over curvatures of 1e-2 of it.
+        assert_allclose(end.coef, ends[0].coef, rtol=1e-5)
 
 
 # Where a path is asked to end.
@@ -288,10 +307,11 @@ def test_callback_can_stop(solver):
 
 
 @pytest.mark.parametrize("solver", [newton, flow])
-@pytest.mark.parametrize("seed", [3, 28])
+@pytest.mark.parametrize("seed", [0, 1])
 def test_plateau(solver, seed):
-    """Seeds on which no task lacks a positive label enough to hold the scale back."""
-    end = solve(solver, corpus_loss(100, 100, seed))
+    """Where no task lacks a positive label, nothing holds the scale back."""
+    inside = {"threshold_range": (0.3, 0.9)}
+    end = solve(solver, corpus_loss(100, 100, seed, **inside))
     assert end.status == "plateau"
     assert end.converged
     assert end.status in ALARMING
@@ -299,9 +319,30 @@ def test_plateau(solver, seed):
     assert "stop_scale" in end.message
     assert f"{end.coef[0]:.3g}" in end.message
     assert np.isfinite(end.coef).all()
-    # Any larger scale serves as well.
-    farther = CorpusLoss.evaluate(corpus_loss(100, 100, seed), 3 * end.coef, 0).loss
-    assert farther >= end.loss * (1 - 1e-4)
+    # Nothing is gained by going on.
+    for factor in (3, 100, 1e6):
+        farther = corpus_loss(100, 100, seed, **inside).evaluate(factor * end.coef, 0)
+        assert farther.loss >= end.loss * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("solver", [newton, flow])
+@pytest.mark.parametrize(
+    ("n_tasks", "seed"), [(100, 3), (100, 28), (300, 4), (300, 11)]
+)
+def test_plateau_of_uniform_tasks(solver, n_tasks, seed):
+    """Seeds on which too few tasks lack a positive label to hold the scale back."""
+    end = solve(solver, corpus_loss(n_tasks, n_tasks, seed))
+    assert end.status == "plateau"
+    assert end.coef[0] > 1e4
+
+
+@pytest.mark.parametrize("seed", [2, 3, 5])
+def test_minimum_on_the_other_side_of_zero_is_no_plateau(seed):
+    """Noise can turn the single head round; a scale of zero is not an infinite one."""
+    there = solve(flow, corpus_loss(40, 25, seed, label_noise=0.4))
+    assert there.coef[0] < -0.1
+    end = solve(newton, corpus_loss(40, 25, seed, label_noise=0.4))
+    assert end.status != "plateau" or end.loss <= there.loss * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("step_size", [1e6, 1e10, 1e100, 1e300])
@@ -325,9 +366,28 @@ def test_step_that_throws_the_scale_to_the_other_side():
     assert end.status == "step"
 
 
+def test_step_too_large_on_the_way():
+    """Descent that climbs has overshot, even where its end lies below its start."""
+    objective = corpus_loss(50, 40, 0)
+    end = solve(gd, objective, step_size=1e4, max_iter=300, tol=0)
+    assert (np.diff(end.path.loss[:100]) > 0).any()
+    assert end.loss < end.path.loss[0]
+    assert end.status == "step"
+
+
+@pytest.mark.parametrize("name", sorted(HEADS))
+@pytest.mark.parametrize(("n_tasks", "n_examples"), [(20, 20), (50, 40), (100, 100)])
+def test_automatic_step_descends(n_tasks, n_examples, name):
+    for seed in range(8):
+        objective = corpus_loss(n_tasks, n_examples, seed, name)
+        end = solve(gd, objective, max_iter=300, tol=0)
+        assert (np.diff(end.path.loss) <= 1e-13 * end.path.loss[:-1]).all()
+        assert end.status == "done"
+
+
 @pytest.mark.parametrize("solver", [gd, flow, newton])
 def test_exhausted_budget(solver):
-    end = solve(solver, corpus_loss(50, 40, 0), max_iter=4)
+    end = solve(solver, corpus_loss(50, 40, 0), max_iter=4, step_size=100.0)
     assert end.n_iter == 4
     assert end.status == "budget"
     assert not end.converged

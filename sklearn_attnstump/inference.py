@@ -1,0 +1,131 @@
+"""Frozen inference: contexts in, thresholds out, block by block.
+
+Contexts are read in blocks of neighbouring tasks. A block's arrays stay in the
+processor's cache from the scaling to the prediction, memory does not grow with the
+number of contexts, and what one context predicts cannot depend on another.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_attnstump.contexts import Contexts
+from sklearn_attnstump.diagnostics import Diagnosis, diagnose, least_label_error
+from sklearn_attnstump.head import Head
+from sklearn_attnstump.scaling import Scaling, UnitMap
+
+FloatArray = NDArray[np.float64]
+
+# Tokens of a block: half a MiB an array.
+_BLOCK = 1 << 16
+
+
+class Block(NamedTuple):
+    """Neighbouring contexts, ready for a head."""
+
+    tasks: slice
+    unit_map: UnitMap
+    pack: Any
+
+
+class Inference(NamedTuple):
+    """What a frozen head says of some contexts."""
+
+    thresholds: FloatArray  # (n_tasks,), in the feature's units
+    spread: FloatArray  # (n_tasks,): a posterior's deviation, or ones
+    diagnosis: Diagnosis
+
+
+def each_block(contexts: Contexts, scaling: Scaling, head: Head) -> Iterator[Block]:
+    """Scale and pack contexts of one feature, block by block."""
+    lo, hi = scaling.ends(contexts)
+    for tasks in contexts.blocks(_BLOCK):
+        unit, unit_map = scaling.apply(contexts[tasks], (lo[tasks], hi[tasks]))
+        yield Block(tasks, unit_map, head.pack(unit))
+
+
+def infer(
+    contexts: Contexts, scaling: Scaling, head: Head, coef: FloatArray
+) -> Inference:
+    """Infer the threshold of each context, and what is to be known beside it."""
+    thresholds = np.empty(len(contexts))
+    spread = np.ones(len(contexts))
+    flags = np.zeros((2, len(contexts)), dtype=bool)
+    for tasks, unit_map, pack in each_block(contexts, scaling, head):
+        prediction = pack.evaluate(coef, 0).prediction
+        thresholds[tasks] = unit_map.to_feature(prediction)
+        if head.has_posterior:
+            spread[tasks] = _image_spread(unit_map, prediction, pack.deviation(coef))
+        if head.needs_both_labels:
+            flags[:, tasks] = diagnose(pack.label_edges())
+    return Inference(thresholds, spread, Diagnosis(*flags))
+
+
+def quantiles(
+    contexts: Contexts,
+    scaling: Scaling,
+    head: Head,
+    coef: FloatArray,
+    levels: FloatArray,
+) -> FloatArray:
+    """ndarray of shape (n_tasks, n_levels): posterior quantiles of the thresholds."""
+    if scaling.direction == ">=":  # the map falls: the upper tail is the lower one
+        levels = 1 - levels
+    found = np.empty((len(contexts), len(levels)))
+    for tasks, unit_map, pack in each_block(contexts, scaling, head):
+        found[tasks] = unit_map.to_feature(pack.quantiles(coef, levels))
+    return found
+
+
+def warn_of_hard_contexts(
+    contexts: Contexts,
+    scaling: Scaling,
+    hard: Diagnosis,
+    *,
+    reader: str,
+    stacklevel: int,
+) -> None:
+    """Say once how many contexts a two-score head cannot do justice to.
+
+    `stacklevel` is that of `warnings.warn` as seen by the caller.
+    """
+    lone = np.flatnonzero(hard.one_label)
+    if len(lone):
+        warnings.warn(
+            f"{len(lone)} of {len(contexts)} contexts have one label only, the first "
+            f"is {contexts.name(int(lone[0]))}; {reader} cannot tell on which side of "
+            "them the threshold lies. If the feature's range is known, use "
+            "anchors=True.",
+            UserWarning,
+            stacklevel=stacklevel + 1,
+        )
+    mixed = np.flatnonzero(hard.not_separable)
+    if len(mixed):
+        stray = contexts[mixed]
+        with warnings.catch_warnings():  # of the range, which has been spoken of
+            warnings.simplefilter("ignore")
+            unit, _ = scaling.apply(stray)
+        error = float(least_label_error(unit).mean())
+        warnings.warn(
+            f"no threshold separates the labels of {len(mixed)} of {len(contexts)} "
+            f"contexts ({len(mixed) / len(contexts):.0%}), the first is "
+            f"{contexts.name(int(mixed[0]))}. The best thresholds still contradict "
+            f"{error:.1%} of their labels, and a single stray label captures {reader}. "
+            "Use head='gibbs', which is made for noisy labels.",
+            UserWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
+def _image_spread(
+    unit_map: UnitMap, prediction: FloatArray, deviation: FloatArray
+) -> FloatArray:
+    """Half the distance between the images of one deviation to either side."""
+    ends = np.stack([prediction - deviation, prediction + deviation], axis=-1)
+    images = unit_map.to_feature(ends)
+    return np.abs(images[:, 1] / 2 - images[:, 0] / 2)  # the whole may overflow
