@@ -86,7 +86,8 @@ class Contexts(Sequence["Contexts"]):
     ValueError
         If a context is empty, a value or weight not finite, a label missing or a third
         one, a weight negative, or all weights of a context zero. The message names the
-        task.
+        task. Also if `X` is `Contexts` whose labels `positive` or `classes` would turn
+        round.
 
     See Also
     --------

@@ -21,6 +21,7 @@ from sklearn_attnstump.diagnostics import diagnose
 from sklearn_attnstump.heads import HEADS, Head
 from sklearn_attnstump.inference import warn_of_hard_contexts
 from sklearn_attnstump.objective import CorpusLoss, Objective, ShrunkLoss
+from sklearn_attnstump.packs import make_pool, prepare
 from sklearn_attnstump.scaling import DIRECTIONS, SCALINGS, Range, Scaling
 from sklearn_attnstump.solvers import ALARMING, SOLVERS, Options, SolverResult
 from sklearn_attnstump.theory import certified_scale
@@ -95,6 +96,10 @@ class PretrainedAttentionStump(CallbackSupportMixin, UncertaintyMixin):
         `max_iter` steps and "flow" ends exactly at `horizon`.
     warm_start : bool, default=False
         Start from the coefficients of an earlier fit.
+    n_jobs : int, optional
+        Workers for `fit` and `predict`: by default 1, or what
+        `joblib.parallel_config` says; -1 for all processors. Threads, unless another
+        backend is configured. The result is the same, bit for bit, for any number.
 
     Attributes
     ----------
@@ -173,6 +178,7 @@ class PretrainedAttentionStump(CallbackSupportMixin, UncertaintyMixin):
         "max_iter": [Interval(Integral, 0, None, closed="left"), None],
         "tol": [Interval(Real, 0, None, closed="left")],
         "warm_start": ["boolean"],
+        "n_jobs": [Integral, None],
     }
 
     def __init__(
@@ -192,6 +198,7 @@ class PretrainedAttentionStump(CallbackSupportMixin, UncertaintyMixin):
         max_iter: int | None = None,
         tol: float = 1e-8,
         warm_start: bool = False,
+        n_jobs: int | None = None,
     ) -> None:
         self.head = head
         self.anchors = anchors
@@ -207,6 +214,7 @@ class PretrainedAttentionStump(CallbackSupportMixin, UncertaintyMixin):
         self.max_iter = max_iter
         self.tol = tol
         self.warm_start = warm_start
+        self.n_jobs = n_jobs
 
     @classmethod
     def from_coef(
@@ -331,32 +339,35 @@ class PretrainedAttentionStump(CallbackSupportMixin, UncertaintyMixin):
         scaling = settings["_scaling"] = self._make_scaling(
             settings["direction_"], settings["feature_range_"]
         )
-        unit, unit_map = scaling.apply(corpus.contexts)
-        targets = unit_map.to_unit(thresholds)
-        pack = head.learn(targets, corpus.weights).pack(unit)
-        if head.needs_both_labels:
-            warn_of_hard_contexts(
+        options = self._options(corpus.contexts)
+        with make_pool(self.n_jobs) as pool:
+            pack, targets = prepare(
                 corpus.contexts,
-                scaling,
-                diagnose(pack.label_edges()),
-                reader=f"head={self.head!r}",
-                stacklevel=3,
+                thresholds,
+                corpus.weights,
+                scaling=scaling,
+                head=head,
+                pool=pool,
             )
-        loss = CorpusLoss(pack, targets, corpus.weights)
-        objective = ShrunkLoss(loss, head.penalty) if head.shrinks else loss
-        result = self._solve(
-            objective,
-            head,
-            self._options(corpus.contexts),
-            _Reporter(self, report, data, settings),
-        )
+            if head.needs_both_labels:
+                warn_of_hard_contexts(
+                    corpus.contexts,
+                    scaling,
+                    diagnose(pack.label_edges()),
+                    reader=f"head={self.head!r}",
+                    stacklevel=3,
+                )
+            loss = CorpusLoss(pack, targets, corpus.weights)
+            objective = ShrunkLoss(loss, head.penalty) if head.shrinks else loss
+            reporter = _Reporter(self, report, data, settings)
+            result = self._solve(objective, head, options, reporter)
+            settings["loss_"] = loss.evaluate(result.coef, 0).loss
         if result.status in ALARMING:
             warnings.warn(
                 f"solver={self.solver!r}: {result.message}",
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        settings["loss_"] = loss.evaluate(result.coef, 0).loss
         self._adopt({**settings, **_result_attributes(head, result)})
         report.call_on_fit_task_end(
             estimator=self, **data, reconstruction_attributes=dict

@@ -8,11 +8,12 @@ number of contexts, and what one context predicts cannot depend on another.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
+from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_attnstump.contexts import Contexts
 from sklearn_attnstump.diagnostics import Diagnosis, diagnose, least_label_error
@@ -25,14 +26,6 @@ FloatArray = NDArray[np.float64]
 _BLOCK = 1 << 16
 
 
-class Block(NamedTuple):
-    """Neighbouring contexts, ready for a head."""
-
-    tasks: slice
-    unit_map: UnitMap
-    pack: Any
-
-
 class Inference(NamedTuple):
     """What a frozen head says of some contexts."""
 
@@ -41,29 +34,50 @@ class Inference(NamedTuple):
     diagnosis: Diagnosis
 
 
-def each_block(contexts: Contexts, scaling: Scaling, head: Head) -> Iterator[Block]:
-    """Scale and pack contexts of one feature, block by block."""
-    lo, hi = scaling.ends(contexts)
-    for tasks in contexts.blocks(_BLOCK):
-        unit, unit_map = scaling.apply(contexts[tasks], (lo[tasks], hi[tasks]))
-        yield Block(tasks, unit_map, head.pack(unit))
-
-
 def infer(
-    contexts: Contexts, scaling: Scaling, head: Head, coef: FloatArray
+    contexts: Contexts,
+    scaling: Scaling,
+    head: Head,
+    coef: FloatArray,
+    *,
+    n_jobs: int | None = None,
 ) -> Inference:
     """Infer the threshold of each context, and what is to be known beside it."""
-    thresholds = np.empty(len(contexts))
+    lo, hi = scaling.ends(contexts)
+    jobs = (
+        (contexts[tasks], (lo[tasks], hi[tasks]), scaling, head, coef)
+        for tasks in contexts.blocks(_BLOCK)
+    )
+    if effective_n_jobs(n_jobs) == 1:
+        parts = [_infer_block(*job) for job in jobs]
+    else:
+        pool = Parallel(n_jobs=n_jobs, prefer="threads")
+        parts = pool(delayed(_infer_block)(*job) for job in jobs)
+    thresholds, spread, flags = zip(*parts, strict=True)
+    return Inference(
+        np.concatenate(thresholds),
+        np.concatenate(spread),
+        Diagnosis(*np.concatenate(flags, axis=1)),
+    )
+
+
+def _infer_block(
+    contexts: Contexts,
+    ends: tuple[FloatArray, FloatArray],
+    scaling: Scaling,
+    head: Head,
+    coef: FloatArray,
+) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
+    unit, unit_map = scaling.apply(contexts, ends)
+    pack = head.pack(unit)
+    prediction = pack.evaluate(coef, 0).prediction
     spread = np.ones(len(contexts))
+    if head.has_posterior:
+        spread = _image_spread(unit_map, prediction, pack.deviation(coef))
     flags = np.zeros((2, len(contexts)), dtype=bool)
-    for tasks, unit_map, pack in each_block(contexts, scaling, head):
-        prediction = pack.evaluate(coef, 0).prediction
-        thresholds[tasks] = unit_map.to_feature(prediction)
-        if head.has_posterior:
-            spread[tasks] = _image_spread(unit_map, prediction, pack.deviation(coef))
-        if head.needs_both_labels:
-            flags[:, tasks] = diagnose(pack.label_edges())
-    return Inference(thresholds, spread, Diagnosis(*flags))
+    if head.needs_both_labels:
+        flags[:] = diagnose(pack.label_edges())
+    return unit_map.to_feature(prediction), spread, flags
 
 
 def quantiles(
@@ -76,9 +90,11 @@ def quantiles(
     """ndarray of shape (n_tasks, n_levels): posterior quantiles of the thresholds."""
     if scaling.direction == ">=":  # the map falls: the upper tail is the lower one
         levels = 1 - levels
+    lo, hi = scaling.ends(contexts)
     found = np.empty((len(contexts), len(levels)))
-    for tasks, unit_map, pack in each_block(contexts, scaling, head):
-        found[tasks] = unit_map.to_feature(pack.quantiles(coef, levels))
+    for tasks in contexts.blocks(_BLOCK):
+        unit, unit_map = scaling.apply(contexts[tasks], (lo[tasks], hi[tasks]))
+        found[tasks] = unit_map.to_feature(head.pack(unit).quantiles(coef, levels))
     return found
 
 

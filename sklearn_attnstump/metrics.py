@@ -131,7 +131,7 @@ def label_error_scorer(
     >>> stump = ERMStump(feature_range=(0, 1))
     >>> scores = cross_validate(stump, X, y, scoring=label_error_scorer)
     >>> float(scores["test_score"].mean().round(3))
-    -0.097
+    -0.103
     """
     stump, contexts = _innermost(estimator, X)
     if direction is None:

@@ -20,10 +20,10 @@ of ``z``, not ``x``: at large ``|a|`` the tilted group sits at its edge, ``z`` t
 the exact difference of two near numbers, and raw moments of ``z`` lose nothing to
 cancellation because their mean and spread are both of order ``1 / |a|``.
 
-**Windows.** A token with ``|a| z`` beyond some forty adds nothing that float64 could
-see. Packs that are evaluated over and over keep, for each octave of ``|a|``, the tokens
-that matter at the octave's lower end: at scale ``a`` of the unit interval a fraction
-``40 / a`` of all, so that steps get cheaper as pretraining goes on. Which window serves
+**Windows.** A token with ``|a| z`` beyond 64 adds nothing that float64 could see. Packs
+that are evaluated over and over keep, for each octave of ``|a|``, the tokens that
+matter at the octave's lower end: at scale ``a`` of the unit interval some fraction
+``64 / a`` of all, so that steps get cheaper as pretraining goes on. Which window serves
 depends on ``a`` alone, never on what was evaluated before.
 
 **Segments.** Sums run over segments of at most 2^15 tokens, whose arrays stay in the
@@ -46,8 +46,8 @@ IntArray = NDArray[np.int64]
 # Tokens of a segment: two arrays of doubles fill half of a 1 MiB cache.
 _SEGMENT = 1 << 15
 
-# exp(-40) is 4e-18: twenty-five such tokens together are below half an epsilon.
-_CUT = 40.0
+# exp(-64) is 2e-28: even 4e11 such tokens together are below half an epsilon.
+_CUT = 64.0
 
 
 class Cumulants(NamedTuple):
@@ -72,9 +72,9 @@ class Window(NamedTuple):
     sizes: IntArray  # (n_groups,): tokens of each group, at least one
 
     def within(self, reach: float) -> Window:
-        """The tokens nearer to their edge than `reach`; itself if most of them are."""
+        """The tokens nearer to their edge than `reach`; itself if all of them are."""
         near = self.z < reach
-        if np.count_nonzero(near) > len(self.z) // 2:
+        if near.all():
             return self
         starts = np.cumsum(self.sizes) - self.sizes
         return Window(
@@ -226,10 +226,12 @@ class LabelGroups:
         """Distance beyond which all tokens of a group together vanish at scale 1.
 
         Relative to the token at the edge, they are at most ``n r exp(-z)``, ``r`` being
-        the largest ratio of two weights.
+        the largest ratio of two weights; a ratio of up to 2^16 is provided for.
         """
-        spread = 1.0 if self.omega is None else self.omega.max() / self.omega.min()
-        return _CUT + float(np.log(self.sizes.max()) + np.log(spread))
+        if self.omega is None:
+            return _CUT
+        ratio = self.omega.max() / self.omega.min()
+        return _CUT + max(0.0, float(np.log(ratio / 2.0**16)))
 
     def cumulants(self, scale: float, order: int, *, whole: bool = False) -> Cumulants:
         """Mean, and variance and third cumulant for orders 1 and 2, at a scale."""

@@ -8,6 +8,10 @@ of ``f_j``,
 
     grad L = 2 sum_j c_j r_j J_j / sum_j c_j
     hess L = 2 sum_j c_j (J_j J_j^T + r_j H_j) / sum_j c_j.
+
+The sums over tasks are those of NumPy, pairwise and in the order of the tasks: unlike a
+linear algebra library's they do not depend on threads or on where an array lies in
+memory, so that equal corpora give equal losses, bit for bit.
 """
 
 from __future__ import annotations
@@ -81,14 +85,16 @@ class CorpusLoss:
         prediction, jacobian, hessian = self.packed.evaluate(coef, order)
         residual = prediction - self.thresholds
         weighted = self.shares * residual
-        loss = float(weighted @ residual)
+        loss = float(np.sum(weighted * residual))
         if order == 0:
             return LossValue(loss)
-        gradient = 2 * (weighted @ jacobian)
+        by_coef = np.ascontiguousarray(jacobian.T)
+        gradient = 2 * np.sum(weighted * by_coef, axis=1)
         if order == 1:
             return LossValue(loss, gradient)
-        curvature = (jacobian.T * self.shares) @ jacobian
-        curvature += np.tensordot(weighted, hessian, axes=1)
+        bends = np.ascontiguousarray(hessian.transpose(1, 2, 0))
+        products = by_coef[:, np.newaxis] * by_coef
+        curvature = np.sum(self.shares * products + weighted * bends, axis=2)
         return LossValue(loss, gradient, 2 * curvature)
 
 

@@ -280,9 +280,7 @@ def _level_of_the_user() -> int:
     """
     inside = (__name__.partition(".")[0], "sklearn")
     frame, level = sys._getframe(1), 1
-    while frame.f_globals.get("__name__", "").partition(".")[0] in inside:
-        if frame.f_back is None:
-            break
+    while frame.f_back and frame.f_globals["__name__"].partition(".")[0] in inside:
         frame, level = frame.f_back, level + 1
     return level
 

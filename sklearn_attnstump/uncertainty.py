@@ -21,6 +21,8 @@ FloatArray = NDArray[np.float64]
 class UncertaintyMixin(ContextRegressor):
     """Quantiles, conformal intervals and summaries for an estimator with a head."""
 
+    n_jobs: int | None
+
     head_: Head
     coef_: FloatArray
     conformity_scores_: FloatArray
@@ -214,7 +216,9 @@ class UncertaintyMixin(ContextRegressor):
         return make_frame(columns, backend)
 
     def _infer(self, contexts: Contexts) -> Inference:
-        return infer(contexts, self._scaling, self.head_, self.coef_)
+        return infer(
+            contexts, self._scaling, self.head_, self.coef_, n_jobs=self.n_jobs
+        )
 
     def _need_posterior(self, what: str) -> None:
         if not self.head_.has_posterior:

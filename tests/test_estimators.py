@@ -181,6 +181,16 @@ class TestHeads:
         estimator.set_params(head__prior="corpus")
         assert clone(estimator).head.prior == "corpus"
 
+    @pytest.mark.parametrize("head", ["single", "reflected", "gibbs"])
+    def test_infer_block_by_block_what_they_infer_at_once(
+        self, corpus, fresh, head, monkeypatch
+    ):
+        estimator = short(head, scaling="context").fit(*corpus)
+        expected = estimator.predict(fresh)
+        for size in (1, 70):
+            monkeypatch.setattr("sklearn_attnstump.inference._BLOCK", size)
+            np.testing.assert_array_equal(estimator.predict(fresh), expected)
+
     @pytest.mark.parametrize("anchors", [False, True])
     def test_attention_adds_up(self, corpus, fresh, anchors):
         estimator = short(anchors=anchors, feature_range=(0, 1)).fit(*corpus)
@@ -379,6 +389,13 @@ class TestDirection:
         auto.fit(flipped, y)
         assert auto.direction_ == ">="
         assert auto.direction == "auto"
+
+    def test_auto_counts_tasks_by_weight(self):
+        X = [([0.1, 0.3, 0.5], [1, 1, 0]), ([0.2, 0.4, 0.6], [0, 0, 1])]
+        for weights, direction in (([2, 1], "<="), ([1, 2], ">=")):
+            estimator = short("gibbs", direction="auto", max_iter=0)
+            estimator.fit(X, [0.4, 0.5], sample_weight=weights)
+            assert estimator.direction_ == direction
 
     def test_auto_withstands_noise(self):
         X, y = make_stump_tasks(50, 40, label_noise=0.3, direction=">=", random_state=0)

@@ -38,6 +38,7 @@ LINE = [
     "conformal",
     "diagnostics",
     "inference",
+    "packs",
     "metrics",
     "summaries",
     "uncertainty",

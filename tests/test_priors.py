@@ -5,6 +5,7 @@ that it says what an integral over a gap is, however narrow the gap.
 """
 
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -102,7 +103,7 @@ def test_numerical_integration():
             knots = [lo, *inside, hi]
             return sum(
                 quad(lambda t: f(t) * density(t), a, b)[0]
-                for a, b in zip(knots[:-1], knots[1:], strict=True)
+                for a, b in pairwise(knots)
             )
 
         mass = integral(lambda t: 1)

@@ -139,6 +139,7 @@ class TestAffine:
         unit, unit_map = scaling("context").apply(contexts_of([3.5, 3.5], [7.25]))
         assert unit.values.ravel().tolist() == [0, 0, 0]
         assert unit_map.to_feature(np.zeros(2)).tolist() == [3.5, 7.25]
+        assert unit_map.to_unit(np.array([3.5, -1e9])).tolist() == [0, 0]
 
     def test_rows_of_unit_coordinates(self):
         maps = [
