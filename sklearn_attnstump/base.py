@@ -63,7 +63,7 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
         weights = _check_task_weights(sample_weight, one)
         feature_range = check_range(self.feature_range)
         if feature_range is not None:
-            _refuse_outside(thresholds, feature_range, one)
+            refuse_outside(thresholds, feature_range, one)
         if weights is not None and not weights.all():
             # A task of weight zero is no task: nothing is learned from it.
             kept = weights > 0
@@ -138,9 +138,10 @@ def required(thresholds: FloatArray | None) -> FloatArray:
     return thresholds
 
 
-def _refuse_outside(
+def refuse_outside(
     thresholds: FloatArray | None, feature_range: Range, contexts: Contexts
 ) -> None:
+    """Refuse thresholds outside a range that the user has given."""
     if thresholds is None:
         return
     outside = (thresholds < feature_range[0]) | (thresholds > feature_range[1])

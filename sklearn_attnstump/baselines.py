@@ -48,6 +48,9 @@ __all__ = [
 
 FloatArray = NDArray[np.float64]
 
+# Tokens that are read at a time: the arrays made of them stay in the cache.
+_BLOCK = 1 << 15
+
 
 class BaselineStump(ContextRegressor):
     """What the baselines share; they differ in `_infer` alone."""
@@ -137,7 +140,10 @@ class BaselineStump(ContextRegressor):
             If contexts lie outside the learned range.
         """
         contexts, lo, hi = self._read_falling(X)
-        thresholds = self._infer(contexts, lo, hi)
+        self._refuse(contexts)
+        thresholds = np.empty(len(contexts))
+        for tasks in contexts.blocks(_BLOCK):
+            thresholds[tasks] = self._infer(contexts[tasks], lo[tasks], hi[tasks])
         return -thresholds if self.direction_ == ">=" else thresholds
 
     def _read_falling(self, X: Any) -> tuple[Contexts, FloatArray, FloatArray]:
@@ -147,6 +153,10 @@ class BaselineStump(ContextRegressor):
         if self.direction_ == ">=":
             return contexts.with_values(-contexts.values), -hi, -lo
         return contexts, lo, hi
+
+    def _refuse(self, contexts: Contexts) -> None:
+        """Refuse what this baseline, beyond the others, cannot read; here nothing."""
+        return
 
     @abstractmethod
     def _infer(self, contexts: Contexts, lo: FloatArray, hi: FloatArray) -> FloatArray:
@@ -432,8 +442,19 @@ class DecisionStump(BaselineStump):
     array([3.5, 0.5])
     """
 
+    def _refuse(self, contexts: Contexts) -> None:
+        limit = np.finfo(np.float32).max
+        beyond = np.abs(contexts.values[:, 0]) > limit
+        if beyond.any():
+            token = np.argmax(beyond)
+            task = int(np.searchsorted(contexts.offsets, token, side="right")) - 1
+            raise ValueError(
+                f"{contexts.name(task)} has observations beyond {limit:.4g}, the "
+                "largest number that scikit-learn's trees compute with. Rescale the "
+                "feature, or use ERMStump."
+            )
+
     def _infer(self, contexts: Contexts, lo: FloatArray, hi: FloatArray) -> FloatArray:
-        _refuse_beyond_single(contexts)
         least, largest = context_ranges(contexts)
         # Thresholds that give all observations the label 0, and the label 1.
         beyond = np.stack([_middle(lo, least), _middle(largest, hi)])
@@ -503,8 +524,8 @@ class LogisticStump(BaselineStump):
             points[task] = _half_point(
                 context.values[:, 0], context.labels, context.weights
             )
-        fitted = unit_map.to_feature(np.clip(points, 0.0, 1.0))
-        thresholds[mixed] = np.clip(fitted, lo, hi)[mixed]
+        fitted = np.clip(unit_map.to_feature(points), lo, hi)
+        thresholds[mixed] = fitted[mixed]
         return thresholds
 
 
@@ -515,17 +536,6 @@ def _middle(lo: FloatArray, hi: FloatArray) -> FloatArray:
     """
     middle = lo / 2 + hi / 2
     return np.where((middle < hi) | (lo >= hi), middle, lo)
-
-
-def _refuse_beyond_single(contexts: Contexts) -> None:
-    beyond = np.abs(contexts.values[:, 0]) > np.finfo(np.float32).max
-    if beyond.any():
-        task = int(np.searchsorted(contexts.offsets, np.argmax(beyond), "right")) - 1
-        raise ValueError(
-            f"{contexts.name(task)} has observations beyond "
-            f"{np.finfo(np.float32).max:.4g}, the largest number that scikit-learn's "
-            "trees compute with. Rescale the feature, or use ERMStump."
-        )
 
 
 def _half_point(

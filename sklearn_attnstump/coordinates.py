@@ -41,12 +41,14 @@ class Coordinates(Protocol):
 
 
 class ScoreChart:
-    """``phi = (log a/a0, b - b0 - slope (a - a0))``: a scale and an offset.
+    """``phi = (arsinh a - arsinh a0, b - b0 - slope (a - a0))``: scale and offset.
 
-    ``a`` may be negative; it keeps its sign, ``log a/a0`` being its logarithmic growth.
-    With ``T = d(a, b)/d phi`` at the origin,
+    Where ``|a|`` is large the first coordinate is its logarithmic growth; near zero it
+    is ``a`` itself, for a minimum may lie on the other side. With ``h = sqrt(1 +
+    a0^2)`` and ``T = d(a, b)/d phi`` at the origin,
 
-        T = [[a0, 0], [slope a0, 1]],      d2(a, b)/d phi_1^2 = (a0, slope a0),
+        a = a0 cosh phi_1 + h sinh phi_1,
+        T = [[h, 0], [slope h, 1]],        d2(a, b)/d phi_1^2 = (a0, slope a0),
 
     and all other second derivatives vanish.
     """
@@ -54,11 +56,14 @@ class ScoreChart:
     def __init__(self, coef: FloatArray, slope: float) -> None:
         self.coef = coef
         self.slope = slope
-        self.tangent = np.array([[coef[0], 0.0], [slope * coef[0], 1.0]])
+        self.rate = float(np.hypot(1.0, coef[0]))
+        self.tangent = np.array([[self.rate, 0.0], [slope * self.rate, 1.0]])
 
     def move(self, phi: FloatArray) -> FloatArray:
         """The coefficients at a point."""
-        growth = self.coef[0] * np.expm1(phi[0])
+        # cosh - 1 = 2 sinh^2(phi / 2), so that short steps are not rounded off.
+        curved = 2 * self.coef[0] * np.sinh(phi[0] / 2) ** 2
+        growth = curved + self.rate * np.sinh(phi[0])
         return self.coef + np.array([growth, self.slope * growth + phi[1]])
 
     def gradient(self, gradient: FloatArray) -> FloatArray:

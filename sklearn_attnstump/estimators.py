@@ -118,7 +118,8 @@ class PretrainedAttentionStump(CallbackSupportMixin, UncertaintyMixin):
         solver minimized: the way there, thinned where it is long. Time is
         ``step_size * steps`` for "gd" and the number of the iteration for "newton".
     n_iter_, n_evaluations_ : int
-        Iterations of the solver, and its evaluations of the corpus loss.
+        Iterations of the solver on the path that is kept, and evaluations of the corpus
+        loss in all: "newton" sets out from several starts.
     converged_ : bool
         Whether the loss is stationary.
     status_ : str
@@ -354,7 +355,7 @@ class PretrainedAttentionStump(CallbackSupportMixin, UncertaintyMixin):
                     corpus.contexts,
                     scaling,
                     diagnose(pack.label_edges()),
-                    reader=f"head={self.head!r}",
+                    reader=f"the {type(head).__name__}",
                     stacklevel=3,
                 )
             loss = CorpusLoss(pack, targets, corpus.weights)
@@ -418,7 +419,7 @@ class PretrainedAttentionStump(CallbackSupportMixin, UncertaintyMixin):
             contexts,
             self._scaling,
             inferred.diagnosis,
-            reader=f"head={self.head!r}",
+            reader=f"the {type(self.head_).__name__}",
             stacklevel=2,
         )
         if return_std:
@@ -465,10 +466,7 @@ class PretrainedAttentionStump(CallbackSupportMixin, UncertaintyMixin):
 
     def _max_reports(self) -> int | None:
         """How many steps of progress callbacks hear of; None if not known ahead."""
-        if self.solver != "gd":
-            return None
-        n_starts = len(_make_head(self.head).starts(self.init_scale))
-        return n_starts * min(100, self._budget())
+        return min(100, self._budget()) if self.solver == "gd" else None
 
     def _options(self, contexts: Contexts) -> Options:
         if self.stop_scale is not None and self.solver == "newton":
@@ -493,18 +491,24 @@ class PretrainedAttentionStump(CallbackSupportMixin, UncertaintyMixin):
     ) -> SolverResult:
         """Run the solver from each of the head's starts and keep the best end."""
         starts = head.starts(self.init_scale)
-        if self.warm_start and hasattr(self, "coef_"):
+        if self.solver != "newton":  # a path in time has one start
+            starts = starts[:1]
+        if self.warm_start and self._fitted_like(head):
             starts = [self.coef_.copy()]
-        if self.solver != "newton" and len(starts) > 1:
-            # A path in time has one start: where the loss is least.
-            starts = [min(starts, key=lambda start: objective.evaluate(start, 0).loss)]
-        solve = SOLVERS[self.solver]
-        results = [
-            solve(objective, start, head.coordinates(), options, report)
-            for start in starts
-        ]
+        results = []
+        for start in starts:
+            result = SOLVERS[self.solver](
+                objective, start, head.coordinates(), options, report
+            )
+            results.append(result)
+            if result.status == "stopped":
+                break
         best = min(results, key=lambda result: result.loss)
         return replace(best, n_evaluations=objective.n_evaluations)
+
+    def _fitted_like(self, head: Head) -> bool:
+        """Whether coefficients of an earlier fit mean the same as this head's."""
+        return hasattr(self, "coef_") and self.head_.coef_names == head.coef_names
 
 
 class _Reporter:

@@ -10,7 +10,7 @@ weighs thresholds by label errors stands on this one kernel.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,14 +73,11 @@ def find_gaps(contexts: Contexts, lo: FloatArray, hi: FloatArray) -> Gaps:
     gap_offsets = offsets + np.arange(n_tasks + 1)  # one gap more than tokens
     left = np.empty(len(x) + n_tasks)
     disagreement = np.empty_like(left)
-    for tokens in _blocks(offsets):
-        tasks = np.searchsorted(offsets, tokens[:, 0])
-        ranks = np.argsort(x[tokens], axis=1)
-        tokens = np.take_along_axis(tokens, ranks, axis=1)
-        gaps = gap_offsets[tasks, np.newaxis] + np.arange(tokens.shape[1] + 1)
-        left[gaps] = np.column_stack([lo[tasks], x[tokens]])
-        mass = None if weights is None else weights[tokens]
-        disagreement[gaps] = _contradicted(labels[tokens], mass)
+    for tasks, tokens, gaps in _blocks(offsets):
+        mass = None if weights is None else tokens.of(weights)
+        rows = _gap_rows(lo[tasks], tokens.of(x), tokens.of(labels), mass)
+        gaps.put(left, rows[0])
+        gaps.put(disagreement, rows[1])
     right = np.empty_like(left)
     right[:-1] = left[1:]
     right[gap_offsets[1:] - 1] = hi
@@ -127,25 +124,71 @@ def _weighty_tokens(
     return x[kept], labels[kept], weights[kept], offsets
 
 
-def _blocks(offsets: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-    """`equal_rows` in pieces that stay in the cache."""
-    for rows in equal_rows(offsets):
-        step = max(1, _BLOCK // rows.shape[1])
-        for start in range(0, len(rows), step):
-            yield rows[start : start + step]
+class _Rows(NamedTuple):
+    """Segments of one length of a flat array, which can be seen as a matrix."""
+
+    where: slice | NDArray[np.int64]  # a slice if the segments are neighbours
+    length: int
+
+    def of(self, flat: NDArray[Any]) -> NDArray[Any]:
+        """The segments of an array, as rows; a view if they are neighbours."""
+        return flat[self.where].reshape(-1, self.length)
+
+    def put(self, flat: NDArray[Any], rows: NDArray[Any]) -> None:
+        """Write rows into the segments of an array."""
+        flat[self.where] = rows.ravel() if isinstance(self.where, slice) else rows
 
 
-def _contradicted(labels: NDArray[np.bool_], weights: FloatArray | None) -> FloatArray:
-    """Weight contradicted in each gap of rows of sorted tokens, from left to right.
+def _blocks(
+    offsets: NDArray[np.int64],
+) -> Iterator[tuple[NDArray[np.int64], _Rows, _Rows]]:
+    """Tasks of one size, with their tokens and gaps, as many as stay in the cache."""
+    sizes = np.diff(offsets)
+    gap_offsets = offsets + np.arange(len(offsets))
+    for size in np.unique(sizes).tolist():
+        equal = np.flatnonzero(sizes == size)
+        step = max(1, _BLOCK // size)
+        for start in range(0, len(equal), step):
+            tasks = equal[start : start + step]
+            gaps = _rows(gap_offsets, tasks, size + 1)
+            yield tasks, _rows(offsets, tasks, size), gaps
+
+
+def _rows(offsets: NDArray[np.int64], tasks: NDArray[np.int64], length: int) -> _Rows:
+    first, last = int(tasks[0]), int(tasks[-1])
+    if last - first + 1 == len(tasks):
+        return _Rows(slice(offsets[first], offsets[last + 1]), length)
+    return _Rows(offsets[tasks, np.newaxis] + np.arange(length), length)
+
+
+def _gap_rows(
+    lo: FloatArray,
+    x: FloatArray,
+    labels: NDArray[np.bool_],
+    weights: FloatArray | None,
+) -> tuple[FloatArray, NDArray[Any]]:
+    """Left ends of the gaps of some contexts of one size, and what they contradict.
 
     Left of all tokens a threshold contradicts every label 1. Crossing a token adds its
     weight if its label is 0, else takes it off.
+
+    Parameters
+    ----------
+    lo : ndarray of shape (n_rows,)
+    x, labels, weights : ndarray of shape (n_rows, n_tokens)
+
+    Returns
+    -------
+    left, disagreement : ndarray of shape (n_rows, n_tokens + 1)
     """
-    change = np.empty((labels.shape[0], labels.shape[1] + 1))
-    step = np.where(labels, -1.0, 1.0)
+    order = np.argsort(x, axis=1)
+    order += np.arange(0, x.size, x.shape[1])[:, np.newaxis]
+    step = np.where(labels.take(order), -1, 1)  # integers are summed five times faster
     if weights is not None:
-        step *= weights
-    change[:, 0] = np.maximum(-step, 0.0).sum(axis=1)
+        step = step * weights.take(order)
+    change = np.empty((step.shape[0], step.shape[1] + 1), step.dtype)
+    change[:, 0] = np.maximum(-step, 0).sum(axis=1)
     change[:, 1:] = step
     total = np.cumsum(change, axis=1, out=change)
-    return np.maximum(total, 0.0, out=total)  # rounding does not go below zero
+    # Rounding of weights does not take a sum below zero.
+    return np.column_stack([lo, x.take(order)]), np.maximum(total, 0, out=total)

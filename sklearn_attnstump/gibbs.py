@@ -128,9 +128,7 @@ class GibbsHead(Head):
         -------
         self : GibbsHead
         """
-        validate_parameter_constraints(
-            self._parameter_constraints, self.get_params(), type(self).__name__
-        )
+        self._check_settings()
         self.prior_ = Prior.uniform()
         if self.prior == "corpus":
             self.prior_ = corpus_prior(
@@ -143,7 +141,10 @@ class GibbsHead(Head):
 
     def pack(self, contexts: Contexts) -> GibbsPack:
         """Do once what does not depend on the coefficients: sort, count, integrate."""
+        self._check_settings()
         x = contexts.values
+        if contexts.weights is not None:  # tokens of weight zero may lie anywhere
+            x = x[contexts.weights > 0]
         if x.min() < 0 or x.max() > 1:
             raise ValueError(
                 "the Gibbs head reads contexts in the unit interval, found "
@@ -172,12 +173,12 @@ class GibbsHead(Head):
     def starts(self, init_scale: float) -> list[FloatArray]:
         """Coefficients to pretrain from; the loss has local minima.
 
-        A coarse grid over label-noise rates from 40 % to 0.3 % and prior weights about
-        1. `init_scale` is the two-score heads' and plays no part.
+        First where small corpora are drawn to, then a coarse grid over label-noise
+        rates from 40 % to 0.3 % and prior weights about 1. `init_scale` is the
+        two-score heads' and plays no part.
         """
-        return [
-            np.array([lam, kap]) for lam in (0.4, 1.2, 2.5, 6.0) for kap in (0.4, 1.0)
-        ]
+        grid = [(lam, kap) for lam in (0.4, 1.2, 2.5, 6.0) for kap in (0.4, 1.0)]
+        return [np.array(point) for point in (_CENTRE, *grid)]
 
     def coordinates(self) -> Coordinates:
         """Coordinates in which a solver's steps are of order one."""
@@ -201,6 +202,11 @@ class GibbsHead(Head):
         """
         pack = self.pack(Contexts(contexts))
         return np.split(pack.attention(as_pair(coef)), pack.gaps.offsets[1:-1])
+
+    def _check_settings(self) -> None:
+        validate_parameter_constraints(
+            self._parameter_constraints, self.get_params(), type(self).__name__
+        )
 
     def _prior(self) -> Prior:
         if self.prior == "corpus" and not hasattr(self, "prior_"):

@@ -97,7 +97,10 @@ class Head(BaseEstimator, ABC):
 
     @abstractmethod
     def starts(self, init_scale: float) -> list[FloatArray]:
-        """Coefficients to pretrain from; the best end is kept."""
+        """Coefficients to pretrain from: the first is the start of paths in time.
+
+        A solver that only looks for the end is run from each, and the best end kept.
+        """
 
     @abstractmethod
     def coordinates(self) -> Coordinates:

@@ -41,9 +41,13 @@ def infer(
     coef: FloatArray,
     *,
     n_jobs: int | None = None,
+    report: bool = True,
 ) -> Inference:
-    """Infer the threshold of each context, and what is to be known beside it."""
-    lo, hi = scaling.ends(contexts)
+    """Infer the threshold of each context, and what is to be known beside it.
+
+    `report` says whether contexts outside the range are refused or warned of.
+    """
+    lo, hi = scaling.ends(contexts, report=report)
     jobs = (
         (contexts[tasks], (lo[tasks], hi[tasks]), scaling, head, coef)
         for tasks in contexts.blocks(_BLOCK)
@@ -86,11 +90,13 @@ def quantiles(
     head: Head,
     coef: FloatArray,
     levels: FloatArray,
+    *,
+    report: bool = True,
 ) -> FloatArray:
     """ndarray of shape (n_tasks, n_levels): posterior quantiles of the thresholds."""
     if scaling.direction == ">=":  # the map falls: the upper tail is the lower one
         levels = 1 - levels
-    lo, hi = scaling.ends(contexts)
+    lo, hi = scaling.ends(contexts, report=report)
     found = np.empty((len(contexts), len(levels)))
     for tasks in contexts.blocks(_BLOCK):
         unit, unit_map = scaling.apply(contexts[tasks], (lo[tasks], hi[tasks]))
@@ -123,9 +129,7 @@ def warn_of_hard_contexts(
     mixed = np.flatnonzero(hard.not_separable)
     if len(mixed):
         stray = contexts[mixed]
-        with warnings.catch_warnings():  # of the range, which has been spoken of
-            warnings.simplefilter("ignore")
-            unit, _ = scaling.apply(stray)
+        unit, _ = scaling.apply(stray, scaling.ends(stray, report=False))
         error = float(least_label_error(unit).mean())
         warnings.warn(
             f"no threshold separates the labels of {len(mixed)} of {len(contexts)} "

@@ -216,7 +216,7 @@ class LabelGroups:
             z = np.repeat(edge, self.sizes)
             z -= self.x
             known[0] = Window(np.abs(z, out=z), self.omega, self.sizes)
-        octave = 0 if whole or scale == 0 else max(0, int(np.log2(abs(scale))))
+        octave = 0 if whole else max(0, int(np.frexp(abs(scale))[1]) - 1)
         if octave not in known:
             nearest = max(level for level in known if level < octave)
             known[octave] = known[nearest].within(self._reach() / 2.0**octave)
@@ -230,8 +230,8 @@ class LabelGroups:
         """
         if self.omega is None:
             return _CUT
-        ratio = self.omega.max() / self.omega.min()
-        return _CUT + max(0.0, float(np.log(ratio / 2.0**16)))
+        log_ratio = np.log(self.omega.max()) - np.log(self.omega.min())
+        return _CUT + max(0.0, float(log_ratio - 16 * np.log(2.0)))
 
     def cumulants(self, scale: float, order: int, *, whole: bool = False) -> Cumulants:
         """Mean, and variance and third cumulant for orders 1 and 2, at a scale."""

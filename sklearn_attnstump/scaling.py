@@ -240,15 +240,18 @@ class Scaling:
         unit = contexts.with_values(unit_map.values())
         return (_with_anchors(unit) if self.anchors else unit), unit_map
 
-    def ends(self, contexts: Contexts) -> tuple[FloatArray, FloatArray]:
+    def ends(
+        self, contexts: Contexts, *, report: bool = True
+    ) -> tuple[FloatArray, FloatArray]:
         """Ends of each context's range, two arrays of shape (n_tasks,).
 
-        A context outside `feature_range` is refused, or its range widened.
+        A context outside `feature_range` is refused, or its range widened; `report`
+        says whether that is spoken of.
         """
         lo, hi = context_ranges(contexts)
         if self.feature_range is not None and self.kind != "context":
             outside = (lo < self.feature_range[0]) | (hi > self.feature_range[1])
-            if outside.any():
+            if outside.any() and report:
                 self._report_outside(contexts, outside)
             lo = np.minimum(lo, self.feature_range[0])
             hi = np.maximum(hi, self.feature_range[1])

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_attnstump.base import ContextRegressor, check_thresholds
+from sklearn_attnstump.base import ContextRegressor, check_thresholds, refuse_outside
 from sklearn_attnstump.conformal import conformity_scores, intervals, score_quantile
 from sklearn_attnstump.contexts import Contexts
 from sklearn_attnstump.head import Head
@@ -64,7 +64,7 @@ class UncertaintyMixin(ContextRegressor):
         levels = np.atleast_1d(np.asarray(q, dtype=np.float64))
         if levels.ndim != 1 or not ((levels >= 0) & (levels <= 1)).all():
             raise ValueError(f"q={q!r} must be levels between 0 and 1.")
-        return quantiles(contexts, self._scaling, self.head_, self.coef_, levels)
+        return self._quantiles(contexts, levels)
 
     def conformalize(self, X: Any, y: ArrayLike) -> Self:
         """Calibrate intervals on tasks that `fit` has not seen.
@@ -98,6 +98,8 @@ class UncertaintyMixin(ContextRegressor):
         """
         contexts = self._read_fresh(X)
         thresholds = check_thresholds(y, contexts)
+        if self._scaling.strict and self.feature_range_ is not None:
+            refuse_outside(thresholds, self.feature_range_, contexts)
         inferred = self._infer(contexts)
         self.conformity_scores_ = conformity_scores(
             thresholds, inferred.thresholds, inferred.spread
@@ -152,12 +154,7 @@ class UncertaintyMixin(ContextRegressor):
                 "there are no conformity scores yet. Call conformalize(X, y) with "
                 "tasks that fit has not seen."
             )
-        score = score_quantile(self.conformity_scores_, coverage)
-        inferred = self._infer(contexts)
-        ends = intervals(inferred.thresholds, inferred.spread, score)
-        if self._scaling.strict and self.feature_range_ is not None:
-            ends = np.clip(ends, *self.feature_range_)
-        return ends
+        return self._intervals(self._infer(contexts), coverage)
 
     def summary(
         self, X: Any, *, coverage: float = 0.9, backend: str | None = None
@@ -202,23 +199,41 @@ class UncertaintyMixin(ContextRegressor):
         0  ann       0.65  3           2          0.0
         """
         contexts = self._read_fresh(X)
-        prediction = self._infer(contexts).thresholds
-        columns: dict[str, Any] = {"task": contexts.task_ids, "threshold": prediction}
+        inferred = self._infer(contexts)
+        columns: dict[str, Any] = {
+            "task": contexts.task_ids,
+            "threshold": inferred.thresholds,
+        }
         ends = None
         if hasattr(self, "conformity_scores_"):
-            ends = self.predict_interval(X, coverage)
+            ends = self._intervals(inferred, coverage)
         elif self.head_.has_posterior:
             tail = (1 - coverage) / 2
-            ends = self.predict_quantiles(X, [tail, 1 - tail])
+            levels = np.array([tail, 1 - tail])
+            ends = self._quantiles(contexts, levels, report=False)
         if ends is not None:
             columns |= {"lower": ends[:, 0], "upper": ends[:, 1]}
-        columns |= describe(contexts, prediction, self._scaling)
+        columns |= describe(contexts, inferred.thresholds, self._scaling)
         return make_frame(columns, backend)
 
     def _infer(self, contexts: Contexts) -> Inference:
         return infer(
             contexts, self._scaling, self.head_, self.coef_, n_jobs=self.n_jobs
         )
+
+    def _quantiles(
+        self, contexts: Contexts, levels: FloatArray, *, report: bool = True
+    ) -> FloatArray:
+        return quantiles(
+            contexts, self._scaling, self.head_, self.coef_, levels, report=report
+        )
+
+    def _intervals(self, inferred: Inference, coverage: float) -> FloatArray:
+        score = score_quantile(self.conformity_scores_, coverage)
+        ends = intervals(inferred.thresholds, inferred.spread, score)
+        if self._scaling.strict and self.feature_range_ is not None:
+            ends = np.clip(ends, *self.feature_range_)
+        return ends
 
     def _need_posterior(self, what: str) -> None:
         if not self.head_.has_posterior:

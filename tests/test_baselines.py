@@ -266,6 +266,17 @@ def test_no_other_estimator_makes_fewer_label_errors(rough, ties, direction):
             assert (errors(other) >= least).all(), other
 
 
+@pytest.mark.parametrize("ties", ["widest", "first", "mean"])
+def test_erm_is_the_midpoint_on_clean_labels(ties):
+    """Down to the last bit."""
+    X, _ = make_stump_tasks(2000, (1, 40), random_state=0)
+    for settings in ({"feature_range": (0, 1)}, {}):
+        assert_array_equal(
+            ERMStump(ties, **settings).fit(X).predict(X),
+            MidpointStump(**settings).fit(X).predict(X),
+        )
+
+
 def test_erm_ties_by_hand():
     #      0 .1 1 .2 0 .5 1 .6 0 .65 1 .9 0 1: labels above the gaps' ends
     X = [([0.1, 0.2, 0.5, 0.6, 0.65, 0.9], [1, 0, 1, 0, 1, 0])]

@@ -83,14 +83,20 @@ def test_derivatives_at_the_origin(chart):
 
 @pytest.mark.parametrize("name", sorted(SCORE_CHARTS))
 def test_score_coordinates_are_a_scale_and_an_offset(name):
-    """``phi = (log a/a0, b - b0 - slope (a - a0))``, and the scale keeps its sign."""
+    """``phi = (arsinh a - arsinh a0, b - b0 - slope (a - a0))``."""
     chart = SCORE_CHARTS[name]
     a_0, b_0 = chart.coef
     for phi in np.array([[0.3, -2.0], [-5.0, 0.5], [2.0, 7.0]]):
         a, b = chart.move(phi)
-        assert a * a_0 > 0
-        assert_allclose(np.log(a / a_0), phi[0], rtol=1e-13)
+        assert_allclose(np.arcsinh(a) - np.arcsinh(a_0), phi[0], rtol=1e-13)
         assert_allclose(b - b_0 - chart.slope * (a - a_0), phi[1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("a_0", [1e6, -1e6])
+def test_large_scales_grow_by_a_factor(a_0):
+    chart = ScoreChart(np.array([a_0, 0.0]), 1.0)
+    growth = np.copysign(1.0, a_0) * np.array([0.7, 0.0])
+    assert_allclose(chart.move(growth)[0], a_0 * np.exp(0.7), rtol=1e-11)
 
 
 @pytest.mark.parametrize("name", sorted(LOG_CHARTS))
@@ -110,10 +116,10 @@ def test_hessian_of_a_chart_is_symmetric_and_leaves_its_arguments(chart):
 
 
 def test_small_moves_keep_their_digits():
-    # exp(phi) - 1 by subtraction would keep 4 digits of such a step.
+    # cosh phi - 1 and a - a0, by subtraction, would keep 4 digits of such a step.
     chart = ScoreChart(np.array([3.0, 0.0]), 1.0)
     step = chart.move(np.array([1e-12, 0.0]))
-    assert_allclose(step[1], 3e-12, rtol=1e-12)
+    assert_allclose(step[1], np.sqrt(10.0) * 1e-12, rtol=1e-11)
 
 
 class TestScoreCoordinates:

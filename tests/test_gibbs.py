@@ -569,7 +569,8 @@ def test_task_weight_is_replication():
         X[copied], y[copied]
     )
     assert_allclose(weighted.coef_, replicated.coef_, rtol=1e-6)
-    assert_allclose(weighted.loss_, replicated.loss_, rtol=1e-10)
+    # What is minimized is flat there, so that it agrees to the square of that.
+    assert_allclose(weighted.path_.loss[-1], replicated.path_.loss[-1], rtol=1e-11)
 
 
 # Search.

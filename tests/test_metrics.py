@@ -135,7 +135,10 @@ class TestScorer:
         stump = ERMStump(direction=">=").fit(words)
         assert label_error_scorer(stump, words) == 0
         assert label_error_scorer(stump, [([1, 4], ["yes", "no"])]) == -0.5
+        # "no" alone would not tell that it is label 0.
+        assert label_error_scorer(stump, [([1, 4], ["no", "no"])]) == 0
 
+    @pytest.mark.filterwarnings("ignore:.*outside the range:UserWarning")
     @pytest.mark.parametrize(
         "wrap",
         [
