@@ -443,6 +443,29 @@ class Contexts(Sequence["Contexts"]):
             self.feature_names,
         )
 
+    def piece(self, start: int, stop: int) -> Contexts:
+        """Some of the tokens of a single context, as a context.
+
+        Parameters
+        ----------
+        start, stop : int
+            First token and the one after the last.
+
+        Returns
+        -------
+        piece : Contexts
+            Sharing memory with this one.
+        """
+        return self._of(
+            self.values[start:stop],
+            self.labels[start:stop],
+            np.array([0, min(stop, self.n_tokens) - start]),
+            None if self.weights is None else self.weights[start:stop],
+            self.task_ids,
+            self.classes,
+            self.feature_names,
+        )
+
     def blocks(self, n_tokens: int) -> Iterator[slice]:
         """Slices of neighbouring tasks with about so many tokens together.
 

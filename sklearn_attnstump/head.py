@@ -69,6 +69,7 @@ class Head(BaseEstimator, ABC):
     # Whether a context of one label, or labels that no threshold separates, leave it at
     # a loss; its packs then have `label_edges`, see `sklearn_attnstump.gaps`.
     needs_both_labels = False
+    streams = False  # whether a context may come in pieces, to `predict_stream`
     has_posterior = False  # whether its packs have `deviation` and `quantiles`
 
     @abstractmethod

@@ -8,7 +8,9 @@ number of contexts, and what one context predicts cannot depend on another.
 from __future__ import annotations
 
 import warnings
-from typing import NamedTuple
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -18,12 +20,15 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn_attnstump.contexts import Contexts
 from sklearn_attnstump.diagnostics import Diagnosis, diagnose, least_label_error
 from sklearn_attnstump.head import Head
-from sklearn_attnstump.scaling import Scaling, UnitMap
+from sklearn_attnstump.scaling import Scaling, UnitMap, anchor_tokens
 
 FloatArray = NDArray[np.float64]
 
 # Tokens of a block: half a MiB an array.
 _BLOCK = 1 << 16
+
+# Tokens from which on a single context is not laid out in memory any more.
+_HUGE = 1 << 20
 
 
 class Inference(NamedTuple):
@@ -72,6 +77,8 @@ def _infer_block(
     head: Head,
     coef: FloatArray,
 ) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
+    if contexts.n_tokens > _HUGE and head.streams and scaling.kind != "rank":
+        return _infer_huge(contexts, ends, scaling, head, coef)
     unit, unit_map = scaling.apply(contexts, ends)
     pack = head.pack(unit)
     prediction = pack.evaluate(coef, 0).prediction
@@ -82,6 +89,29 @@ def _infer_block(
     if head.needs_both_labels:
         flags[:] = diagnose(pack.label_edges())
     return unit_map.to_feature(prediction), spread, flags
+
+
+def _infer_huge(
+    contexts: Contexts,
+    ends: tuple[FloatArray, FloatArray],
+    scaling: Scaling,
+    head: Any,
+    coef: FloatArray,
+) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
+    """One context in one pass over its tokens, in memory of a block."""
+    plain = replace(scaling, anchors=False)
+
+    def pieces() -> Iterator[Contexts]:
+        for start in range(0, contexts.n_tokens, _BLOCK):
+            piece = contexts.piece(start, start + _BLOCK)
+            if piece.weights is None or piece.weights.any():
+                yield plain.apply(piece, ends)[0]
+        if scaling.anchors:
+            yield anchor_tokens()
+
+    prediction, edges = head.predict_stream(pieces(), coef)
+    unit_map = plain.apply(contexts.piece(0, 1), ends)[1]
+    return unit_map.to_feature(prediction), np.ones(1), np.array(diagnose(edges))
 
 
 def quantiles(

@@ -64,6 +64,29 @@ class Cumulants(NamedTuple):
     third: FloatArray
 
 
+def merge(parts: list[Cumulants], scale: float) -> Cumulants:
+    """Masses and means of groups whose tokens came in several parts.
+
+    A part's mass is relative to its own edge; relative to the outermost one it is
+    smaller by ``exp(-|a| d)``, ``d`` being the distance of the two edges.
+    """
+    side = 1.0 if scale >= 0 else -1.0
+    edges, masses, means = (
+        np.stack([part[k] for part in parts])
+        for k in range(3)  # fields of `Cumulants`
+    )
+    reach = np.where(masses > 0, side * edges, -np.inf)
+    edge = reach.max(axis=0)
+    behind = np.where(masses > 0, edge - reach, 0.0)
+    with np.errstate(over="ignore"):
+        weights = masses * np.exp(-abs(scale) * behind)
+    mass = weights.sum(axis=0)
+    seen = mass > 0
+    mean = np.sum(weights * means, axis=0) / np.where(seen, mass, 1.0)
+    edge = np.where(seen, side * edge, 0.0)
+    return Cumulants(edge, mass, mean, np.empty(0), np.empty(0))
+
+
 class Window(NamedTuple):
     """Tokens of some groups by their distance to the group's edge."""
 

@@ -288,6 +288,11 @@ def _level_of_the_user() -> int:
     return level
 
 
+def anchor_tokens() -> Contexts:
+    """The two tokens that are true of every task whose range is [0, 1]."""
+    return Contexts.from_arrays([0.0, 1.0], [True, False], [0, 2])
+
+
 def _with_anchors(contexts: Contexts) -> Contexts:
     """Add the two tokens that are true of every task whose range is [0, 1].
 

@@ -13,6 +13,7 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from scipy.special import expit
 from sklearn_attnstump.contexts import Contexts
 from sklearn_attnstump.coordinates import Coordinates, ScoreCoordinates
 from sklearn_attnstump.head import Derivatives, Head, Packed, as_pair
-from sklearn_attnstump.moments import Cumulants, LabelGroups
+from sklearn_attnstump.moments import Cumulants, LabelGroups, merge
 
 FloatArray = NDArray[np.float64]
 
@@ -67,10 +68,45 @@ class SingleHead(Head):
 
     coef_names = ("feature_score", "label_score")
     needs_both_labels = True
+    streams = True
+    _sides: tuple[int, ...] = (1,)  # signs of the coefficients whose mean it is
 
     def pack(self, contexts: Contexts) -> Packed:
         """Do once what does not depend on the coefficients."""
         return _SinglePack(LabelGroups(contexts))
+
+    def predict_stream(
+        self, pieces: Iterable[Contexts], coef: FloatArray
+    ) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
+        """Infer the threshold of one context that comes in pieces.
+
+        Parameters
+        ----------
+        pieces : iterable of Contexts
+            Each holding some of the context's tokens.
+        coef : ndarray of shape (2,)
+            Feature score and label score.
+
+        Returns
+        -------
+        threshold : ndarray of shape (1,)
+        edges : tuple (last, first) of ndarray of shape (1,)
+            See `sklearn_attnstump.gaps.label_edges`.
+        """
+        sides = [float(side) * coef for side in self._sides]
+        tilts: list[list[Cumulants]] = [[] for _ in sides]
+        last, first = np.full(1, -np.inf), np.full(1, np.inf)
+        for piece in pieces:
+            groups = LabelGroups(piece)
+            for side, parts in zip(sides, tilts, strict=True):
+                parts.append(groups.cumulants(float(side[0]), 0, whole=True))
+            edges = groups.label_edges()
+            last, first = np.maximum(last, edges[0]), np.minimum(first, edges[1])
+        predictions = [
+            _mix(merge(parts, side[0]), side[0], side[1], order=0).prediction
+            for side, parts in zip(sides, tilts, strict=True)
+        ]
+        return np.mean(predictions, axis=0), (last, first)
 
     def starts(self, init_scale: float) -> list[FloatArray]:
         """The large-resolution start, and a second one for Newton steps.
@@ -135,6 +171,8 @@ class ReflectedHead(SingleHead):
     >>> ReflectedHead().predict(contexts, coef=(100.0, 100.0))
     array([0.45])
     """
+
+    _sides = (1, -1)
 
     def pack(self, contexts: Contexts) -> Packed:
         """Do once what does not depend on the coefficients."""

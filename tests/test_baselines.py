@@ -367,6 +367,18 @@ def test_logistic_is_silent(rough, weighty):
         assert np.isfinite(predicted).all()
 
 
+def test_logistic_close_to_separation():
+    """Two neighbours of 3,000 have their labels swapped: a curve as steep as can be.
+
+    Left and right are mirror images, so it crosses in the middle.
+    """
+    x = (np.arange(3000) + 0.5) / 3000
+    labels = x < 0.5
+    labels[1499], labels[1500] = False, True
+    predicted = LogisticStump().fit([(x, labels)]).predict([(x, labels)])
+    assert_allclose(predicted, [0.5], atol=1e-7)
+
+
 # -------------------------------------------------------------- ends and sides
 
 ALL, NONE = ([0.2, 0.4], [True, True]), ([0.2, 0.4], [False, False])
