@@ -184,7 +184,7 @@ def errors(tasks: Tasks, draws: list[Contexts]) -> Iterator[list[str]]:
         row = [f"**{name}**" if name == tasks.best else name]
         for splits in schemes:
             found = [error(method, X, y, splits) for X in draws]
-            row += [f"{np.mean(found[:3]):.2f}", f"{np.mean(found):.2f}"]
+            row += [f"{np.mean(found[:3]):.3f}", f"{np.mean(found):.3f}"]
             row.append(f"{np.std(found, ddof=1):.2f}")
         yield row
 
@@ -208,7 +208,7 @@ def searched(tasks: Tasks, draws: list[Contexts]) -> list[Any]:
             chosen["{head__prior}, {scaling}".format(**search.best_params_)] += 1
         found.append(np.mean(np.abs(inferred - tasks.thresholds)))
     choices = "; ".join(f"{what}: {n}" for what, n in chosen.most_common())
-    return [tasks.name, f"{np.mean(found):.2f}", choices]
+    return [tasks.name, f"{np.mean(found):.3f}", choices]
 
 
 # Coverage.

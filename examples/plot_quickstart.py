@@ -40,8 +40,8 @@ train, test = next(split.split(X, y, groups=browsers.groups))
 # %%
 # The reflected head is for clean labels: it ends in the middle of the gap between the
 # labels. The Gibbs head weighs every gap, here also by where the thresholds of the past
-# lie. The classical stump is fitted on each context anew; where all eight labels are the
-# same it finds no split, and the mean of the known thresholds has to serve.
+# lie. The classical stump is fitted on each context anew; where all eight labels are
+# the same it finds no split, and the mean of the known thresholds has to serve.
 
 stumps = {
     "reflected": PretrainedAttentionStump("reflected", direction=">="),
@@ -76,7 +76,9 @@ for name, label in [
 # On the left five of the new tasks, on the right all of them.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
-shown = np.argsort(np.abs(inferred["gibbs"] - y[test]))[np.linspace(5, 75, 5).astype(int)]
+shown = np.argsort(np.abs(inferred["gibbs"] - y[test]))[
+    np.linspace(5, 75, 5).astype(int)
+]
 for row, task in enumerate(shown):
     context = X[test][int(task)]
     date, yes = context.values.ravel(), context.labels

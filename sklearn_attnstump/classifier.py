@@ -97,6 +97,18 @@ class _Block(NamedTuple):
     def sizes(self) -> IntArray:
         return np.diff(self.offsets)
 
+    def gaps(self) -> tuple[IntArray, IntArray]:
+        """Values that have a gap of some width on their right, and how many a feature.
+
+        There is always one: the least and the largest rank differ, while in between
+        rows of vanishing weight may share one.
+        """
+        wide = np.empty(len(self.ranks), dtype=bool)
+        np.less(self.ranks[:-1], self.ranks[1:], out=wide[:-1])
+        wide[self.offsets[1:] - 1] = False
+        sizes = np.add.reduceat(wide, self.offsets[:-1], dtype=np.intp)
+        return np.flatnonzero(wide), sizes
+
     def class_upto(self, label: int) -> FloatArray:
         """Weight of a class up to each row, flat."""
         return np.cumsum(
@@ -182,13 +194,10 @@ def _gibbs_units(
     contradicts what the labelling does not, so that ``-D`` stands for its ``D``: only
     differences of ``D`` matter. Gaps of no weight are left out before the softmax.
     """
-    inner = np.ones(len(block.ends), dtype=bool)
-    inner[block.offsets[1:] - 1] = False
-    left = np.flatnonzero(inner)
+    left, sizes = block.gaps()
     lo, hi = block.ranks[left], block.ranks[left + 1]
     one = block.class_upto(label)[block.ends[left]]
     rest = block.upto[left] - one
-    sizes = block.sizes - 1
     starts = np.concatenate([[0], np.cumsum(sizes)])[:-1]
     unit = np.repeat(_observations(block) / total.sum(), sizes)
     prior = head._prior()
@@ -272,7 +281,7 @@ def _threshold(block: _Block, feature: int, unit: float, place: int) -> float:
     here = block.offsets[feature] + place
     lo, hi = block.x.ravel()[block.ends[here : here + 2]].tolist()
     low, high = block.ranks[here : here + 2].tolist()
-    share = min(max((unit - low) / (high - low), 0.0), 1.0)
+    share = float(np.interp(unit, [low, high], [0.0, 1.0]))
     threshold = (1 - share) * lo + share * hi  # their difference might overflow
     return max(threshold, lo) if threshold < hi else lo
 
@@ -431,7 +440,7 @@ class AttentionStumpClassifier(ClassifierMixin, BaseEstimator):
     stump_ : PretrainedAttentionStump
         The stump that was used.
     n_features_in_ : int
-    feature_names_in_ : ndarray of str
+    feature_names_in_ : ndarray of str of shape (n_features,)
         Only if all features have names that are strings.
 
     See Also

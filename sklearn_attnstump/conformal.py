@@ -23,8 +23,14 @@ FloatArray = NDArray[np.float64]
 def conformity_scores(
     thresholds: FloatArray, prediction: FloatArray, spread: FloatArray
 ) -> FloatArray:
-    """Distances of thresholds from predictions, in units of the spreads, sorted."""
-    return np.sort(np.abs(thresholds - prediction) / spread)
+    """Distances of thresholds from predictions, in units of the spreads, sorted.
+
+    Infinite where an estimator was sure of itself, with no spread at all, and wrong.
+    """
+    distance = np.abs(thresholds - prediction)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        scores = distance / spread
+    return np.sort(np.where(distance == 0, 0.0, scores))
 
 
 def score_quantile(scores: FloatArray, coverage: float) -> float:
@@ -50,5 +56,8 @@ def score_quantile(scores: FloatArray, coverage: float) -> float:
 
 def intervals(prediction: FloatArray, spread: FloatArray, score: float) -> FloatArray:
     """ndarray of shape (n_tasks, 2): lower and upper ends about the predictions."""
-    reach = score * spread
+    with np.errstate(invalid="ignore"):
+        reach = score * spread
+    # An infinite score promises nothing short of everything, of whatever spread.
+    reach = np.full_like(spread, np.inf) if np.isinf(score) else reach
     return np.stack([prediction - reach, prediction + reach], axis=-1)

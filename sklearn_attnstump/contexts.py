@@ -180,6 +180,10 @@ class Contexts(Sequence["Contexts"]):
         ValueError
             As for `Contexts`; also if the arrays' lengths disagree.
 
+        See Also
+        --------
+        from_frame : Contexts from a long data frame.
+
         Examples
         --------
         >>> from sklearn_attnstump import Contexts
@@ -224,7 +228,7 @@ class Contexts(Sequence["Contexts"]):
 
         Parameters
         ----------
-        frame : pandas.DataFrame, polars.DataFrame, pyarrow.Table, ...
+        frame : pandas.DataFrame, polars.DataFrame, pyarrow.Table or another
             Any eager frame that narwhals reads. Rows of a task need not be neighbours;
             a frame's index plays no part.
         task : str or sequence of str
@@ -255,6 +259,10 @@ class Contexts(Sequence["Contexts"]):
         ValueError
             If a column is not there, a row lacks something and ``missing="raise"``, or
             for any reason that `Contexts` has.
+
+        See Also
+        --------
+        from_arrays : Contexts over flat arrays, also on disk.
 
         Examples
         --------
@@ -455,6 +463,16 @@ class Contexts(Sequence["Contexts"]):
         -------
         piece : Contexts
             Sharing memory with this one.
+
+        See Also
+        --------
+        blocks : Runs of whole contexts.
+
+        Examples
+        --------
+        >>> from sklearn_attnstump import Contexts
+        >>> Contexts([([0.1, 0.4, 0.9], [1, 1, 0])]).piece(1, 3).values.ravel()
+        array([0.4, 0.9])
         """
         return self._of(
             self.values[start:stop],
@@ -477,6 +495,17 @@ class Contexts(Sequence["Contexts"]):
         Yields
         ------
         tasks : slice
+
+        See Also
+        --------
+        piece : Some of the tokens of a single context.
+
+        Examples
+        --------
+        >>> from sklearn_attnstump import Contexts
+        >>> contexts = Contexts([([0.1, 0.9], [1, 0])] * 3)
+        >>> list(contexts.blocks(4))
+        [slice(0, 2, None), slice(2, 3, None)]
         """
         start = 0
         while start < len(self):
@@ -503,6 +532,17 @@ class Contexts(Sequence["Contexts"]):
         ------
         IndexError
             If there is no such column.
+
+        See Also
+        --------
+        with_values : The same contexts with other observations.
+
+        Examples
+        --------
+        >>> from sklearn_attnstump import Contexts
+        >>> contexts = Contexts([([[0.1, 5.0], [0.4, 7.0]], [1, 0])])
+        >>> contexts.select_feature(1).values.ravel()
+        array([5., 7.])
         """
         if not 0 <= feature < self.n_features:
             raise IndexError(f"feature {feature} of {self.n_features}: there is none")
@@ -536,6 +576,10 @@ class Contexts(Sequence["Contexts"]):
         ------
         ValueError
             If the number of rows differs or a value is not finite.
+
+        See Also
+        --------
+        select_feature : The same contexts with one of their features alone.
 
         Examples
         --------
@@ -590,7 +634,22 @@ class Contexts(Sequence["Contexts"]):
         return np.array([float(thresholds[task]) for task in ids])
 
     def name(self, task: int) -> str:
-        """How messages call the task at a position."""
+        """How messages call the task at a position.
+
+        Parameters
+        ----------
+        task : int
+
+        Returns
+        -------
+        name : str
+
+        Examples
+        --------
+        >>> from sklearn_attnstump import Contexts
+        >>> Contexts([([0.1, 0.9], [1, 0])], task_ids=["ann"]).name(0)
+        "task 0 ('ann')"
+        """
         return _name_task(task, self.task_ids)
 
     def _name_token(self, token: int) -> str:

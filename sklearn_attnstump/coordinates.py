@@ -89,6 +89,13 @@ class ScoreCoordinates:
     bends so sharply that a trust region crawls in it for hundreds of steps. So the
     slope of the chart is that of the valley floor at the current point, where the
     gradient in ``b`` stays what it is to first order: ``db/da = -L_ab / L_bb``.
+
+    Where the loss does not hold ``b`` (``L_bb <= 0``, as on the plateau of a corpus of
+    interior thresholds) the slope is 1: the scores stay calibrated as descent leaves
+    them. Left where it is, ``b`` ends at the smallest value that the corpus allows,
+    which lowers the loss by a trifle and fails on fresh thresholds beyond the corpus's
+    (trained on [0.3, 0.9], tested on [0.05, 0.95]: mean squared error 0.17 instead of
+    0.0002).
     """
 
     # Distances between observations of a context are at most one in unit coordinates,

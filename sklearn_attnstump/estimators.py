@@ -127,7 +127,7 @@ class PretrainedAttentionStump(CallbackSupportMixin, UncertaintyMixin):
     label_classes_ : tuple (negative, positive)
         The two labels of the corpus.
     n_features_in_ : int
-    feature_names_in_ : ndarray of str
+    feature_names_in_ : ndarray of str of shape (n_features,)
         Only if the corpus came from a data frame.
 
     See Also
@@ -247,6 +247,10 @@ class PretrainedAttentionStump(CallbackSupportMixin, UncertaintyMixin):
         ------
         ValueError
             If `coef` is not two finite numbers, or a setting needs a corpus.
+
+        See Also
+        --------
+        fit : Pretrain the coefficients on a corpus.
 
         Examples
         --------
@@ -410,6 +414,12 @@ class PretrainedAttentionStump(CallbackSupportMixin, UncertaintyMixin):
         UserWarning
             If contexts have one label only, no threshold separates their labels, or
             they lie outside the learned range.
+
+        See Also
+        --------
+        predict_interval : Intervals that hold whatever the noise.
+        predict_quantiles : Quantiles of the Gibbs posterior.
+        summary : All that is known of each task, in a table.
         """
         contexts = self._read_fresh(X)
         if return_std:
@@ -437,7 +447,25 @@ class PretrainedAttentionStump(CallbackSupportMixin, UncertaintyMixin):
         -------
         weights : list of ndarray of shape (n_tokens,)
             For each context the weights of its tokens, in their order, and, with
-            anchors, those of the two anchors behind them. Each array's sum is 1.
+            anchors, those of the two anchors behind them. Each array's sum is 1. The
+            Gibbs head has one weight for each gap instead, from the left to the right
+            in unit coordinates.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As for `predict`.
+
+        See Also
+        --------
+        predict : The thresholds that the attention amounts to.
+
+        Examples
+        --------
+        >>> from sklearn_attnstump import PretrainedAttentionStump
+        >>> stump = PretrainedAttentionStump.from_coef((50, 58), feature_range=(0, 1))
+        >>> stump.attention([([0.1, 0.4, 0.9], [1, 1, 0])])[0].round(2)
+        array([0., 1., 0.])
         """
         contexts = self._read_fresh(X)
         unit, _ = self._scaling.apply(contexts)

@@ -63,6 +63,16 @@ class Head(BaseEstimator, ABC):
     A head defines ``pack(contexts)`` and ``weights(contexts, coef)``, names its two
     coefficients in `coef_names`, gives the `starts` of pretraining and the
     `coordinates` in which a solver's steps are of order one.
+
+    See Also
+    --------
+    SingleHead, ReflectedHead, GibbsHead : The heads of this package.
+
+    Examples
+    --------
+    >>> from sklearn_attnstump.heads import Head, SingleHead
+    >>> issubclass(SingleHead, Head), SingleHead.coef_names
+    (True, ('feature_score', 'label_score'))
     """
 
     coef_names: tuple[str, str]
@@ -74,17 +84,50 @@ class Head(BaseEstimator, ABC):
 
     @abstractmethod
     def pack(self, contexts: Contexts) -> Any:
-        """Do once what does not depend on the coefficients: a `Packed`.
+        """Do once what does not depend on the coefficients.
 
-        A `PosteriorPacked` where `has_posterior`.
+        Parameters
+        ----------
+        contexts : Contexts
+            Of one feature.
+
+        Returns
+        -------
+        packed : Packed
+            With `evaluate(coef, order)`; a `PosteriorPacked` where `has_posterior`.
         """
 
     @abstractmethod
     def weights(self, contexts: Any, coef: ArrayLike) -> list[FloatArray]:
-        """The attention, one array for each context."""
+        """The attention behind the predictions.
+
+        Parameters
+        ----------
+        contexts : Contexts, or any form of them
+            Of one feature.
+        coef : array-like of shape (2,)
+            The head's two coefficients.
+
+        Returns
+        -------
+        weights : list of ndarray of shape (n_attended,)
+            One array for each context, of sum 1.
+        """
 
     def learn(self, thresholds: FloatArray, weights: FloatArray | None) -> Self:
-        """Learn from a corpus's thresholds what is no coefficient; here nothing."""
+        """Learn from a corpus's thresholds what is no coefficient; here nothing.
+
+        Parameters
+        ----------
+        thresholds : ndarray of shape (n_tasks,)
+            In unit coordinates.
+        weights : ndarray of shape (n_tasks,) or None
+            Weights of the tasks.
+
+        Returns
+        -------
+        self : Head
+        """
         return self
 
     @property
@@ -93,7 +136,17 @@ class Head(BaseEstimator, ABC):
         return False
 
     def penalty(self, coef: FloatArray) -> Penalty:
-        """Minus twice the logarithm of a prior density of the coefficients; here 0."""
+        """Minus twice the logarithm of a prior density of the coefficients; here 0.
+
+        Parameters
+        ----------
+        coef : ndarray of shape (2,)
+
+        Returns
+        -------
+        penalty : Penalty
+            Value, gradient and Hessian.
+        """
         return Penalty(0.0, np.zeros(2), np.zeros((2, 2)))
 
     @abstractmethod
@@ -101,11 +154,26 @@ class Head(BaseEstimator, ABC):
         """Coefficients to pretrain from: the first is the start of paths in time.
 
         A solver that only looks for the end is run from each, and the best end kept.
+
+        Parameters
+        ----------
+        init_scale : float
+            The attention scale to start from, for heads that have one.
+
+        Returns
+        -------
+        starts : list of ndarray of shape (2,)
         """
 
     @abstractmethod
     def coordinates(self) -> Coordinates:
-        """Coordinates in which a solver's steps are of order one."""
+        """Coordinates in which a solver's steps are of order one.
+
+        Returns
+        -------
+        coordinates : Coordinates
+            See `sklearn_attnstump.coordinates`.
+        """
 
     def predict(self, contexts: Any, coef: ArrayLike) -> FloatArray:
         """Infer the threshold of each context.

@@ -193,6 +193,10 @@ def scaled_squared_error(
     ValueError
         If the arrays' lengths disagree, or the range is not positive and finite.
 
+    See Also
+    --------
+    sklearn.metrics.mean_squared_error : Where all contexts are of one size.
+
     Examples
     --------
     >>> from sklearn_attnstump.metrics import scaled_squared_error

@@ -67,46 +67,49 @@ class Prior:
     def of_gaps(self, lo: FloatArray, hi: FloatArray) -> GapPrior:
         """Mass, mean and variance of the prior within gaps of positive width.
 
-        Moments are taken about the middle of each gap, in units of its half-width, so
-        that they lose nothing to the gap's place.
+        Moments are taken about the lower end of each gap: differences between near
+        numbers are exact, so that they lose nothing to the gap's place.
         """
-        middle, half = (lo + hi) / 2, (hi - lo) / 2
+        width = hi - lo
         if len(self.density) == 1:
-            return GapPrior(np.log(hi - lo), middle, half**2 / 3)
-        mass = self.mass(lo, hi)
-        first, last = self._cell(lo), self._cell(hi)
-        within = first == last
-        mean, square = np.zeros_like(mass), half**2 / 3
-        wide = np.flatnonzero(~within)
+            return GapPrior(np.log(width), (lo + hi) / 2, width**2 / 12)
+        mass = np.maximum(self.mass(lo, hi), np.finfo(float).tiny)
+        mean, variance = width / 2, width**2 / 12
+        wide = np.flatnonzero(self._cell(lo) < self._cell(hi))
         if len(wide):
-            mean[wide], square[wide] = self._moments(
-                lo[wide], hi[wide], middle[wide], mass[wide]
-            )
-        return GapPrior(np.log(mass), middle + mean, square - mean**2)
+            mean[wide], square = self._moments(lo[wide], hi[wide], mass[wide])
+            variance[wide] = square - mean[wide] ** 2
+        return GapPrior(np.log(mass), np.clip(lo + mean, lo, hi), variance)
 
     def _moments(
-        self, lo: FloatArray, hi: FloatArray, middle: FloatArray, mass: FloatArray
+        self, lo: FloatArray, hi: FloatArray, mass: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """First and second moment about the middle, for intervals of several cells.
+        """First and second moment about `lo`, for intervals of several cells.
 
-        With ``A`` and ``B`` the indefinite integrals of ``t p(t)`` and ``t^2 p(t)``
-        from 0, the moments about 0 are differences of those; they are then moved.
+        The two outer cells are cut by the interval, and their parts are integrals of
+        powers of ``t - lo`` between near limits. The whole cells between, if any, have
+        moments about 0 from running sums ``M_k = int t^k p``, which are moved by
+        ``int (t - c)^2 p = M_2 - 2 c M_1 + c^2 M_0``; an interval that has some is at
+        least a cell wide, and loses nothing that matters to the difference.
         """
-        steps = np.diff(self.edges**2) / 2, np.diff(self.edges**3) / 3
-        raw = []
-        for power, step in enumerate(steps, start=2):
-            total = np.concatenate([[0.0], np.cumsum(self.density * step)])
-            raw.append(
-                self._integral(hi, total, power) - self._integral(lo, total, power)
+        first, last = self._cell(lo), self._cell(hi)
+        outer = [(first, lo, self.edges[first + 1]), (last, self.edges[last], hi)]
+        raw = [
+            np.concatenate(
+                [[0.0], np.cumsum(self.density * np.diff(self.edges**k) / k)]
             )
-        first = raw[0] / mass - middle
-        second = raw[1] / mass - 2 * middle * raw[0] / mass + middle**2
-        return first, second
-
-    def _integral(self, t: FloatArray, total: FloatArray, power: int) -> FloatArray:
-        cell = self._cell(t)
-        part = (t**power - self.edges[cell] ** power) / power
-        return total[cell] + self.density[cell] * part
+            for k in (1, 2, 3)
+        ]
+        whole = [total[last] - total[first + 1] for total in raw]
+        moments = [
+            whole[1] - lo * whole[0],
+            whole[2] - 2 * lo * whole[1] + lo**2 * whole[0],
+        ]
+        for k in (0, 1):
+            for cell, start, stop in outer:
+                part = (stop - lo) ** (k + 2) - (start - lo) ** (k + 2)
+                moments[k] = moments[k] + self.density[cell] * part / (k + 2)
+        return moments[0] / mass, moments[1] / mass
 
     def quantile(self, lo: FloatArray, hi: FloatArray, share: FloatArray) -> FloatArray:
         """Where the prior, restricted to a gap, has a given share of its mass below."""

@@ -109,19 +109,12 @@ class SingleHead(Head):
         return np.mean(predictions, axis=0), (last, first)
 
     def starts(self, init_scale: float) -> list[FloatArray]:
-        """The large-resolution start, and a second one for Newton steps.
+        """The large-resolution start: ``a`` large, ``b`` calibrated to it.
 
         In the population ``b = a + 2 log a`` is where gradient descent carries the
-        label score (the abstract's calibration; the constant 2 is this project's). On
-        corpora of some dozens of tasks the loss has further minima, in valleys of
-        smaller slope; Newton steps from the second start find those. (On 300 corpora of
-        20 to 100 tasks they ended above the flow's end on 19 from the first start
-        alone, on 5 from both.)
+        label score (the abstract's calibration; the constant 2 is this project's).
         """
-        return [
-            np.array([init_scale, init_scale + 2 * np.log(init_scale)]),
-            np.array([5.0, 4.5]) * init_scale,
-        ]
+        return [np.array([init_scale, init_scale + 2 * np.log(init_scale)])]
 
     def coordinates(self) -> Coordinates:
         """Coordinates in which a solver's steps are of order one."""

@@ -798,6 +798,10 @@ def certified_scale(n_tasks: ArrayLike, n_examples: ArrayLike) -> Floats:
     ValueError
         If a number is below 2, where the logarithm is not positive.
 
+    See Also
+    --------
+    population_flow : The path that it is a point of, on infinite corpora.
+
     Examples
     --------
     >>> from sklearn_attnstump.theory import certified_scale

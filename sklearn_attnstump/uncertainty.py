@@ -49,6 +49,10 @@ class UncertaintyMixin(ContextRegressor):
             If a level is not between 0 and 1, or the head has no posterior; otherwise
             as for `predict`.
 
+        See Also
+        --------
+        predict_interval : Conformal intervals, which hold whatever the noise.
+
         Examples
         --------
         >>> from sklearn_attnstump import PretrainedAttentionStump
@@ -95,6 +99,17 @@ class UncertaintyMixin(ContextRegressor):
         The names follow MAPIE. Its ``SplitConformalRegressor`` (1.6 was tried) cannot
         take contexts: it probes a fitted estimator with a 2-D array. So the few lines
         are this package's own; see `sklearn_attnstump.conformal`.
+
+        Examples
+        --------
+        >>> from sklearn_attnstump import PretrainedAttentionStump
+        >>> from sklearn_attnstump.datasets import make_stump_tasks
+        >>> stump = PretrainedAttentionStump.from_coef(
+        ...     (2.2, 1.0), head="gibbs", feature_range=(0, 1)
+        ... )
+        >>> X, y = make_stump_tasks(200, 50, label_noise=0.1, random_state=0)
+        >>> stump.conformalize(X, y).conformity_scores_.shape
+        (200,)
         """
         contexts = self._read_fresh(X)
         thresholds = check_thresholds(y, contexts)
@@ -185,6 +200,10 @@ class UncertaintyMixin(ContextRegressor):
             If no frame library is installed.
         ValueError
             As for `predict`.
+
+        See Also
+        --------
+        predict : The thresholds alone.
 
         Examples
         --------

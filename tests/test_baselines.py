@@ -214,7 +214,7 @@ def test_tree_is_that_of_scikit_learn(corpus, direction, request):
 
 
 def test_tree_refuses_what_single_precision_does_not_hold():
-    X = Contexts([([0.0, 1.0], [1, 0]), ([1.0, 1e39], [1, 0])], task_ids=["a", "b"])
+    X = Contexts([([0.0, 1.0], [1, 0]), ([-1e39, 1.0], [1, 0])], task_ids=["a", "b"])
     stump = DecisionStump().fit(X)
     with pytest.raises(ValueError, match=r"task 1 \('b'\) has observations beyond 3\."):
         stump.predict(X)
@@ -504,6 +504,19 @@ def test_a_learned_range_is_widened_with_a_warning(baseline):
         assert_allclose(predicted[0], (0.3 + 12 * 0.7) / 13)
     else:
         assert predicted[0] == 1.0
+
+
+@pytest.mark.parametrize("baseline", BASELINES[:6], ids=str)
+def test_many_contexts_are_as_each_alone(baseline):
+    """More than are read at a time, each with a range of its own."""
+    X, _ = make_stump_tasks(300, (100, 300), label_noise=0.1, random_state=0)
+    X = X.with_values(X.values * np.repeat(np.arange(1, 301), X.sizes)[:, np.newaxis])
+    stump = fitted(baseline, X[:1])
+    with pytest.warns(UserWarning, match="outside the range"):
+        together = stump.predict(X)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*outside the range")
+        assert_array_equal(together, [stump.predict(context)[0] for context in X])
 
 
 def test_thresholds_widen_a_learned_range(corpus):

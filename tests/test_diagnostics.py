@@ -87,7 +87,7 @@ def test_what_is_said_of_mixed_labels(head):
     assert "no threshold separates the labels of 2 of 4 contexts (50%)" in said
     assert "the first is task 1" in said or "the first is context 1" in said
     assert "still contradict 37.5% of their labels" in said  # the mean of 1/4 and 2/4
-    assert f"captures head='{head}'" in said
+    assert f"captures the {head.capitalize()}Head" in said
     assert "Use head='gibbs'" in said
 
 

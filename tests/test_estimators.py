@@ -399,7 +399,9 @@ class TestDirection:
 
     def test_auto_withstands_noise(self):
         X, y = make_stump_tasks(50, 40, label_noise=0.3, direction=">=", random_state=0)
-        assert short("gibbs", direction="auto").fit(X, y).direction_ == ">="
+        assert (
+            short("gibbs", direction="auto", step_size=1.0).fit(X, y).direction_ == ">="
+        )
 
     @pytest.mark.parametrize("direction", ["<=", ">="])
     def test_an_observation_at_the_threshold_has_label_1(self, direction):

@@ -146,7 +146,7 @@ class TestComposition:
 
     def test_a_copy_is_independent(self, corpus, fresh):
         X, y = corpus
-        estimator = short().fit(X, y)
+        estimator = short(step_size=20.0).fit(X, y)
         copied = copy.deepcopy(estimator)
         copied.fit(X, y[::-1])
         assert not np.array_equal(copied.predict(fresh), estimator.predict(fresh))

@@ -102,8 +102,7 @@ def test_numerical_integration():
         def integral(f, lo=lo, hi=hi, inside=inside):
             knots = [lo, *inside, hi]
             return sum(
-                quad(lambda t: f(t) * density(t), a, b)[0]
-                for a, b in pairwise(knots)
+                quad(lambda t: f(t) * density(t), a, b)[0] for a, b in pairwise(knots)
             )
 
         mass = integral(lambda t: 1)
