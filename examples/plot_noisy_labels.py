@@ -71,8 +71,9 @@ for axis, (name, (X, y, groups, direction, unit)) in zip(
         captured = reflected.fit(X[fit], y[fit]).predict(X[fresh])
     held = (lower <= y[fresh]) & (y[fresh] <= upper)
     print(
-        f"{name}: mean error {np.abs(inferred - y[fresh]).mean():.3f} (reflected head "
-        f"{np.abs(captured - y[fresh]).mean():.3f}), 90 % intervals held {held.mean():.0%}"
+        f"{name}: mean error {np.abs(inferred - y[fresh]).mean():.3f} (reflected "
+        f"head {np.abs(captured - y[fresh]).mean():.3f}), 90 % intervals held "
+        f"{held.mean():.0%}"
     )
     for mask, color, label in [
         (held, "#0072b2", "interval holds the true threshold"),
@@ -93,4 +94,4 @@ for axis, (name, (X, y, groups, direction, unit)) in zip(
     axis.set(
         title=name, xlabel=f"true threshold, {unit}", ylabel="inferred, with interval"
     )
-axes[0].legend(loc="upper left")
+axes[1].legend(loc="upper left")
