@@ -231,20 +231,29 @@ class GibbsPack:
 
     def attention(self, coef: FloatArray) -> FloatArray:
         """ndarray of shape (n_gaps,): the weights, of sum 1 in each context."""
+        weight = self._mass(coef)
+        weight /= np.repeat(np.add.reduceat(weight, self.gaps.starts), self.gaps.sizes)
+        return weight
+
+    def _mass(self, coef: FloatArray) -> FloatArray:
+        """The weights up to a factor for each context; the largest is 1."""
         gaps = self.gaps
         with np.errstate(over="ignore"):  # a score of minus infinity: a weight of zero
-            score = -coef[0] * self.excess + coef[1] * self.of_gaps.log_mass
+            score = coef[1] * self.of_gaps.log_mass
+            score -= coef[0] * self.excess
         score -= np.repeat(np.maximum.reduceat(score, gaps.starts), gaps.sizes)
-        weight = np.exp(score, out=score)
-        weight /= np.repeat(np.add.reduceat(weight, gaps.starts), gaps.sizes)
-        return weight
+        return np.exp(score, out=score)
 
     def evaluate(self, coef: FloatArray, order: int) -> Derivatives:
         """Predictions, with derivatives up to `order`; see `GibbsHead`."""
-        weight, value = self.attention(coef), self.of_gaps.mean
-        prediction = self._mean(weight * value)
+        value = self.of_gaps.mean
         if order == 0:
-            return Derivatives(prediction)
+            mass = self._mass(coef)
+            total = self._mean(mass)
+            mass *= value
+            return Derivatives(self._mean(mass) / total)
+        weight = self.attention(coef)
+        prediction = self._mean(weight * value)
         pull = weight * self._centred(value, prediction)
         statistics = (-self.excess, self.of_gaps.log_mass)
         t = [self._centred(s, self._mean(weight * s)) for s in statistics]
