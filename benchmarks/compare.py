@@ -448,7 +448,7 @@ def losses(sections: dict[str, list[tuple[str, Result]]]) -> str:
             if verdict in counts:
                 counts[verdict] += 1
             else:
-                lost.append(f"{text} to {found.best} ({verdict.split()[1]})")
+                lost.append(f"{text} to {found.best} ({verdict.split(maxsplit=1)[1]})")
         line = f"- {title}: best in {counts['best']} of {len(results)} rows, level in "
         line += f"{counts['level']}, **loses in {len(lost)}**"
         lines.append(line + (": " + "; ".join(lost) + "." if lost else "."))

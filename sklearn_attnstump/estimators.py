@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context, clone
 from sklearn.callback import CallbackContext, CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Bunch
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from sklearn_attnstump.base import check_range, required
@@ -22,6 +21,7 @@ from sklearn_attnstump.heads import HEADS, Head
 from sklearn_attnstump.inference import warn_of_hard_contexts
 from sklearn_attnstump.objective import CorpusLoss, Objective, ShrunkLoss
 from sklearn_attnstump.packs import make_pool, prepare
+from sklearn_attnstump.persistence import JsonMixin
 from sklearn_attnstump.scaling import DIRECTIONS, SCALINGS, Range, Scaling
 from sklearn_attnstump.solvers import ALARMING, SOLVERS, Options, SolverResult
 from sklearn_attnstump.theory import certified_scale
@@ -37,7 +37,7 @@ FloatArray = NDArray[np.float64]
 _MAX_ITER = {"newton": 200, "flow": 1000, "gd": 10_000}
 
 
-class PretrainedAttentionStump(CallbackSupportMixin, UncertaintyMixin):
+class PretrainedAttentionStump(CallbackSupportMixin, JsonMixin, UncertaintyMixin):
     """Infer the threshold of a fresh context by a frozen, pretrained attention.
 
     `fit` pretrains two parameters of a softmax attention on a corpus of tasks, each a
@@ -113,7 +113,7 @@ class PretrainedAttentionStump(CallbackSupportMixin, UncertaintyMixin):
         In the feature's units; None where the scaling needs none.
     loss_ : float
         Mean squared error on the corpus, in unit coordinates.
-    path_ : Bunch
+    path_ : SolverPath
         `t` of shape (n_points,), `coef` (n_points, 2) and `loss` (n_points,), what the
         solver minimized: the way there, thinned where it is long. Time is
         ``step_size * steps`` for "gd" and the number of the iteration for "newton".
@@ -587,7 +587,7 @@ def _coef_attributes(head: Head, coef: FloatArray) -> dict[str, Any]:
 def _result_attributes(head: Head, result: SolverResult) -> dict[str, Any]:
     return {
         **_coef_attributes(head, result.coef),
-        "path_": Bunch(**result.path._asdict()),
+        "path_": result.path,
         "n_iter_": result.n_iter,
         "n_evaluations_": result.n_evaluations,
         "converged_": result.converged,

@@ -28,7 +28,6 @@ PUBLIC = [
             "displays",
             "heads",
             "metrics",
-            "persistence",
             "theory",
         )
         if importlib.util.find_spec(f"sklearn_attnstump.{name}")
