@@ -190,6 +190,7 @@ def _feature_position(feature: int | str, contexts: Contexts) -> int:
 
 def check_thresholds(y: ArrayLike, contexts: Contexts) -> FloatArray:
     """Known thresholds, one finite number for each context."""
+    _refuse_masked(y, "thresholds", "tasks of unknown threshold")
     try:
         thresholds = column_or_1d(y, warn=True).astype(np.float64)
     except (TypeError, ValueError) as error:
@@ -211,11 +212,18 @@ def check_thresholds(y: ArrayLike, contexts: Contexts) -> FloatArray:
     return thresholds
 
 
+def _refuse_masked(array: Any, what: str, whom: str) -> None:
+    """`numpy.asarray` would drop a mask without a word."""
+    if isinstance(array, np.ma.MaskedArray):
+        raise TypeError(f"masked {what} would lose their mask. Leave {whom} out.")
+
+
 def _check_task_weights(
     sample_weight: ArrayLike | None, contexts: Contexts
 ) -> FloatArray | None:
     if sample_weight is None:
         return None
+    _refuse_masked(sample_weight, "sample_weight", "tasks of no weight")
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.shape != (len(contexts),):
         raise ValueError(

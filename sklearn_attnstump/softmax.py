@@ -153,6 +153,13 @@ class ReflectedHead(SingleHead):
     parametrization. One half looks at the threshold from below and one from above; as
     the scores diverge it becomes the middle of the label gap.
 
+    **Moving a token.** A softmax mean has the derivative ``w_i (1 + a (x_i - f))`` in
+    the place of token ``i``: to move a token to the right moves either half to the
+    right if the token lies no further than ``1 / a`` behind it, ``f(a, b) - 1 / a <=
+    x_i <= f(-a, -b) + 1 / a`` (``a > 0``). A token that is left further behind can move
+    the prediction a little to the left, as it draws attention away from those ahead;
+    in the limit, on clean labels with anchors, nothing does.
+
     See Also
     --------
     SingleHead : One side alone.
@@ -228,16 +235,43 @@ class _ReflectedPack:
 def _label_logit(tilted: Cumulants, scale: float, label_score: float) -> FloatArray:
     """``b + K_1 - K_0``, minus or plus infinity for a context with one label.
 
-    The edges are subtracted before they are scaled: their difference is exact or
-    nearly so, while the two products could both be huge.
+    Its largest part is ``b + a (e_1 - e_0)``, ``e_c`` being the edges. The two terms
+    may both be huge and nearly cancel, as they do where the scores are calibrated to
+    each other: what each operation rounds off is therefore kept, and added at the end.
     """
     absent = tilted.mass == 0
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        logit = scale * (tilted.edge[1] - tilted.edge[0]) + label_score
+        distance, lost_1 = _exact_sum(tilted.edge[1], -tilted.edge[0])
+        product, lost_2 = _exact_product(scale, distance)
+        logit, lost_3 = _exact_sum(product, label_score)
+        lost = scale * lost_1 + lost_2 + lost_3
+        logit += np.where(np.isfinite(lost), lost, 0.0)  # NaN after an overflow
         logit += np.log(tilted.mass[1]) - np.log(tilted.mass[0])
     logit[absent[0]] = np.inf
     logit[absent[1]] = -np.inf
     return logit
+
+
+def _exact_sum(x: FloatArray, y: FloatArray | float) -> tuple[FloatArray, FloatArray]:
+    """``x + y`` rounded, and what the rounding lost (Knuth)."""
+    total = x + y
+    of_y = total - x
+    return total, (x - (total - of_y)) + (y - of_y)
+
+
+def _exact_product(x: float, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """``x y`` rounded, and what the rounding lost (Dekker, by Veltkamp's halves)."""
+    product = x * y
+    (x_high, x_low), (y_high, y_low) = _halves(x), _halves(y)
+    lost = (x_high * y_high - product) + x_high * y_low + x_low * y_high
+    return product, lost + x_low * y_low
+
+
+def _halves(x: Any) -> tuple[Any, Any]:
+    """Two numbers of 26 digits each, whose sum is `x`: their products are exact."""
+    shifted = (2.0**27 + 1) * x
+    high = shifted - (shifted - x)
+    return high, x - high
 
 
 def _mix(
