@@ -33,6 +33,12 @@ def conformity_scores(
     return np.sort(np.where(distance == 0, 0.0, scores))
 
 
+def check_coverage(coverage: float) -> None:
+    """Refuse what is no probability, percentages among it."""
+    if not 0 < coverage < 1:
+        raise ValueError(f"coverage={coverage!r} must lie between 0 and 1.")
+
+
 def score_quantile(scores: FloatArray, coverage: float) -> float:
     """The score that a fresh one exceeds with probability at most ``1 - coverage``.
 
@@ -41,8 +47,7 @@ def score_quantile(scores: FloatArray, coverage: float) -> float:
     ValueError
         If there are too few scores to promise that much.
     """
-    if not 0 < coverage < 1:
-        raise ValueError(f"coverage={coverage!r} must lie between 0 and 1.")
+    check_coverage(coverage)
     # A product such as 10 * 0.9 must not be rounded up past 9.
     rank = int(np.ceil((len(scores) + 1) * coverage * (1 - 1e-12)))
     if rank > len(scores):

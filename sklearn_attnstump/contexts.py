@@ -708,7 +708,8 @@ def _refuse_opposite(
     if classes is not None and not same_sense(encoded, classes):
         raise ValueError(
             f"the contexts' labels are {encoded} (negative, positive), but {classes} "
-            f"are expected, as at fit. Make them with positive={classes[1]!r}."
+            f"are expected, as at fit. Say which of the two is label 1 where they are "
+            f"made: positive={encoded[0]!r} or positive={encoded[1]!r}."
         )
 
 

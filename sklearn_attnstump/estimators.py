@@ -22,7 +22,13 @@ from sklearn_attnstump.inference import warn_of_hard_contexts
 from sklearn_attnstump.objective import CorpusLoss, Objective, ShrunkLoss
 from sklearn_attnstump.packs import make_pool, prepare
 from sklearn_attnstump.persistence import JsonMixin
-from sklearn_attnstump.scaling import DIRECTIONS, SCALINGS, Range, Scaling
+from sklearn_attnstump.scaling import (
+    DIRECTIONS,
+    SCALINGS,
+    Range,
+    Scaling,
+    warn_of_strange_thresholds,
+)
 from sklearn_attnstump.solvers import ALARMING, SOLVERS, Options, SolverResult
 from sklearn_attnstump.theory import certified_scale
 from sklearn_attnstump.uncertainty import UncertaintyMixin
@@ -328,7 +334,9 @@ class PretrainedAttentionStump(CallbackSupportMixin, JsonMixin, UncertaintyMixin
             If the minimum lies at infinity, the step is too large, or `max_iter`
             iterations were not enough.
         UserWarning
-            If contexts have one label only, or no threshold separates their labels.
+            If contexts have one label only, or no threshold separates their labels; if
+            most labels lie on the wrong side of their thresholds, or most thresholds
+            beyond all observations.
         """
         report = self._init_callback_context(max_subtasks=self._max_reports())
         data = {"X": X, "y": y}
@@ -339,6 +347,13 @@ class PretrainedAttentionStump(CallbackSupportMixin, JsonMixin, UncertaintyMixin
             X, y, sample_weight, learn_range=self.scaling == "range"
         )
         thresholds = required(corpus.thresholds)
+        warn_of_strange_thresholds(
+            corpus.contexts,
+            thresholds,
+            corpus.weights,
+            corpus.settings["direction_"],
+            known_range=self.feature_range is not None,
+        )
         head = _make_head(self.head)
         settings = {**corpus.settings, "head_": head}
         scaling = settings["_scaling"] = self._make_scaling(

@@ -180,24 +180,35 @@ def context_ranges(contexts: Contexts) -> tuple[FloatArray, FloatArray]:
     )
 
 
+def direction_balance(
+    contexts: Contexts, thresholds: FloatArray, task_weights: FloatArray | None = None
+) -> float:
+    """How far a corpus's labels lie on one side of its thresholds, from -1 to 1.
+
+    1 where every label is 1 below its threshold and 0 above, -1 the other way round;
+    by weight, tokens that equal their threshold left out.
+    """
+    cuts = np.repeat(thresholds, contexts.sizes)
+    x = contexts.values[:, 0]
+    side = (x < cuts).astype(np.float64) - (x > cuts)
+    if contexts.weights is not None:
+        side *= contexts.weights
+    if task_weights is not None:
+        side *= np.repeat(task_weights, contexts.sizes)
+    total = np.abs(side).sum()
+    side[~contexts.labels] *= -1
+    return float(side.sum() / total) if total > 0 else 0.0
+
+
 def shown_direction(
     contexts: Contexts, thresholds: FloatArray, task_weights: FloatArray | None = None
 ) -> str:
     """The side of the thresholds on which a corpus has its positive labels.
 
-    Counted by weight over all tokens that do not equal their threshold; "<=" where the
-    two sides tie.
+    "<=" where the two sides tie.
     """
-    cuts = np.repeat(thresholds, contexts.sizes)
-    x = contexts.values[:, 0]
-    side = (x < cuts).astype(np.float64) - (x > cuts)
-    side[~contexts.labels] *= -1
-    if contexts.weights is not None:
-        side *= contexts.weights
-    if task_weights is not None:
-        side *= np.repeat(task_weights, contexts.sizes)
-    votes = side.sum()
-    return "<=" if votes >= 0 else ">="
+    balance = direction_balance(contexts, thresholds, task_weights)
+    return "<=" if balance >= 0 else ">="
 
 
 @dataclass(frozen=True)
@@ -272,11 +283,11 @@ class Scaling:
             f"{first}. The range was widened for each of them. If the feature's range "
             "is known, pass feature_range.",
             UserWarning,
-            stacklevel=_level_of_the_user(),
+            stacklevel=level_of_the_user(),
         )
 
 
-def _level_of_the_user() -> int:
+def level_of_the_user() -> int:
     """The `stacklevel` of the first frame outside of this package and scikit-learn.
 
     A range is widened at several depths of calls, by `predict` and by other methods.
@@ -291,6 +302,45 @@ def _level_of_the_user() -> int:
 def anchor_tokens() -> Contexts:
     """The two tokens that are true of every task whose range is [0, 1]."""
     return Contexts.from_arrays([0.0, 1.0], [True, False], [0, 2])
+
+
+def warn_of_strange_thresholds(
+    contexts: Contexts,
+    thresholds: FloatArray,
+    task_weights: FloatArray | None,
+    direction: str,
+    *,
+    known_range: bool,
+) -> None:
+    """Warn where a corpus's thresholds do not look like those of its contexts.
+
+    Labels on the wrong side of most thresholds, or most thresholds beyond all
+    observations, are two usual slips: swapped labels and another unit. No head can tell
+    them from noise. Thresholds within a `known_range` are not asked about their unit.
+    """
+    balance = direction_balance(contexts, thresholds, task_weights)
+    agreement = (1 + (balance if direction == "<=" else -balance)) / 2
+    if agreement < 0.4:
+        warnings.warn(
+            f"only {agreement:.0%} of the labels lie on the side of their task's "
+            f"threshold that direction={direction!r} says. Use the other direction, or "
+            "direction='auto', or see whether the labels are swapped "
+            "(Contexts(X, positive=...)).",
+            UserWarning,
+            stacklevel=level_of_the_user(),
+        )
+    if known_range:
+        return
+    lo, hi = context_ranges(contexts)
+    beyond = (thresholds < lo.min()) | (thresholds > hi.max())
+    if beyond.mean() > 0.5:
+        warnings.warn(
+            f"{int(beyond.sum())} of {len(thresholds)} thresholds lie beyond all "
+            f"observations of the corpus, which run from {lo.min():.6g} to "
+            f"{hi.max():.6g}. Are both in the same units?",
+            UserWarning,
+            stacklevel=level_of_the_user(),
+        )
 
 
 def _with_anchors(contexts: Contexts) -> Contexts:

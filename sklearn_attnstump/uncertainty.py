@@ -8,7 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_attnstump.base import ContextRegressor, check_thresholds, refuse_outside
-from sklearn_attnstump.conformal import conformity_scores, intervals, score_quantile
+from sklearn_attnstump.conformal import (
+    check_coverage,
+    conformity_scores,
+    intervals,
+    score_quantile,
+)
 from sklearn_attnstump.contexts import Contexts
 from sklearn_attnstump.head import Head
 from sklearn_attnstump.inference import Inference, infer, quantiles
@@ -218,6 +223,7 @@ class UncertaintyMixin(ContextRegressor):
         0  ann       0.65  3           2          0.0
         """
         contexts = self._read_fresh(X)
+        check_coverage(coverage)
         inferred = self._infer(contexts)
         columns: dict[str, Any] = {
             "task": contexts.task_ids,
