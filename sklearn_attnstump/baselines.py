@@ -17,6 +17,8 @@ with the feature's sign turned, which is exact, and the threshold's is turned ba
 
 from __future__ import annotations
 
+import math
+import sys
 import warnings
 from abc import abstractmethod
 from numbers import Integral, Real
@@ -34,7 +36,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn_attnstump.base import ContextRegressor
 from sklearn_attnstump.contexts import Contexts
 from sklearn_attnstump.gaps import find_gaps, label_edges
-from sklearn_attnstump.heads import GibbsHead
+from sklearn_attnstump.gibbs import GibbsPack
+from sklearn_attnstump.priors import Prior
 from sklearn_attnstump.scaling import DIRECTIONS, AffineMap, Scaling, context_ranges
 
 __all__ = [
@@ -50,6 +53,8 @@ FloatArray = NDArray[np.float64]
 
 # Tokens that are read at a time: the arrays made of them stay in the cache.
 _BLOCK = 1 << 15
+
+_UNIFORM = Prior.uniform()
 
 
 class BaselineStump(ContextRegressor):
@@ -393,11 +398,13 @@ class BayesStump(BaselineStump):
         self.flip_rate = flip_rate
 
     def _infer(self, contexts: Contexts, lo: FloatArray, hi: FloatArray) -> FloatArray:
-        scale = np.finfo(np.float64).max  # stands for infinity
+        scale = sys.float_info.max  # stands for infinity
         if self.flip_rate > 0:
-            scale = np.log1p(-self.flip_rate) - np.log(self.flip_rate)
+            scale = math.log1p(-self.flip_rate) - math.log(self.flip_rate)
         unit_map = AffineMap(contexts, lo, hi, falling=False)
-        pack = GibbsHead().pack(contexts.with_values(unit_map.values()))
+        unit = contexts.with_values(unit_map.values())
+        gaps = find_gaps(unit, np.zeros_like(lo), np.ones_like(hi))
+        pack = GibbsPack(gaps, _UNIFORM)
         posterior_mean = pack.evaluate(np.array([scale, 1.0]), 0).prediction
         return unit_map.to_feature(posterior_mean)
 

@@ -55,14 +55,15 @@ __all__ = ["AttentionStumpClassifier"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
+CodeArray = NDArray[np.unsignedinteger[Any]]  # of as few bytes as the classes need
 
 # Disagreement scale and prior weight of the shipped Gibbs head, as pretrained by
 # benchmarks/pretrain_classifier_stump.py.
 _SHIPPED = (1.66, 0.85)
-# A feature counts as so many observations: as many as it has distinct values, but no
-# fewer than this. Below it the posterior of a rare class is too wide to keep to one of
-# several good thresholds; benchmarks/classifier.py has the figures.
-_OBSERVATIONS = 700
+# A feature counts as so many observations as it has distinct values, but as no fewer
+# than this. Fewer make wide posteriors, which better the threshold where labels are
+# noisy, but lose that of a rare class; benchmarks/classifier.py has the figures.
+_OBSERVATIONS = 1000
 # Exponents of the class costs, see above.
 _POWERS = (1.0, 0.5, 0.0)
 # Entries of the table that are sorted at a time: what is made of them stays in cache.
@@ -85,7 +86,7 @@ class _Block(NamedTuple):
 
     columns: IntArray  # (n_features,): which of the table's columns
     x: FloatArray  # (n_features, n_rows): ascending, missing values last
-    codes: IntArray  # (n_features, n_rows): the rows' classes
+    codes: CodeArray  # (n_features, n_rows): the rows' classes
     weights: FloatArray  # (n_features, n_rows): 0 where x is missing
     ends: IntArray  # (n_values,): position in x.flat of the last row of each value
     offsets: IntArray  # (n_features + 1,)
@@ -109,11 +110,9 @@ class _Block(NamedTuple):
         sizes = np.add.reduceat(wide, self.offsets[:-1], dtype=np.intp)
         return np.flatnonzero(wide), sizes
 
-    def class_upto(self, label: int) -> FloatArray:
-        """Weight of a class up to each row, flat."""
-        return np.cumsum(
-            np.where(self.codes == label, self.weights, 0.0), axis=1
-        ).ravel()
+    def weights_of(self, label: int) -> FloatArray:
+        """ndarray of shape (n_features, n_rows): weights, 0 for all other classes."""
+        return np.where(self.codes == label, self.weights, 0.0)
 
 
 class _Table(NamedTuple):
@@ -121,7 +120,7 @@ class _Table(NamedTuple):
 
     X: NDArray[np.floating[Any]]  # (n_table_rows, n_columns)
     rows: IntArray | None  # the rows that count, or None for all
-    codes: IntArray  # (n_rows,): their classes
+    codes: CodeArray  # (n_rows,): their classes
     weights: FloatArray  # (n_rows,)
     totals: FloatArray  # (n_classes,): weights of the classes
 
@@ -141,20 +140,26 @@ class _Split(NamedTuple):
     impurity: float  # of both leaves, weighted by their shares
 
 
-def _sort(table: _Table, columns: IntArray) -> tuple[_Block, FloatArray]:
-    """The block of some columns, and the class weights missing in each of these."""
+def _sort(table: _Table, columns: IntArray) -> tuple[_Block, FloatArray, FloatArray]:
+    """The block of some columns, and the class weights seen and missing in each.
+
+    Of all columns, whether or not they have a gap: (n_columns, n_classes) both.
+    """
     raw = table.read(columns)
     order = np.argsort(raw, axis=1)
     x = np.take_along_axis(raw, order, axis=1)
     codes, weights = table.codes[order], table.weights[order]
     last = np.ones(x.shape, dtype=bool)
     np.not_equal(x[:, 1:], x[:, :-1], out=last[:, :-1])
-    missing = np.zeros((len(columns), len(table.totals)))
+    seen = np.tile(table.totals, (len(columns), 1))
+    missing = np.zeros_like(seen)
     if np.isnan(x[:, -1]).any():
         gone = np.isnan(x)
         last &= ~gone
         for label in range(len(table.totals)):
-            missing[:, label] = np.where(gone & (codes == label), weights, 0).sum(1)
+            of_class = np.where(codes == label, weights, 0.0)
+            seen[:, label] = of_class.sum(axis=1, where=~gone)
+            missing[:, label] = of_class.sum(axis=1, where=gone)
         weights[gone] = 0.0
     sizes = np.count_nonzero(last, axis=1)
     kept = sizes > 1
@@ -165,12 +170,11 @@ def _sort(table: _Table, columns: IntArray) -> tuple[_Block, FloatArray]:
     upto = np.cumsum(weights, axis=1).ravel()[ends]
     below = np.concatenate([[0.0], upto[:-1]])
     below[offsets[:-1]] = 0.0
-    seen = np.repeat(upto[offsets[1:] - 1], sizes)
-    ranks = (below + upto) / (2 * seen)
+    ranks = (below + upto) / (2 * np.repeat(upto[offsets[1:] - 1], sizes))
     block = _Block(
         columns, x, codes, weights, ends, offsets, upto, ranks, missing[kept]
     )
-    return block, missing
+    return block, seen, missing
 
 
 def _costs(share: float) -> list[tuple[float, float]]:
@@ -180,9 +184,9 @@ def _costs(share: float) -> list[tuple[float, float]]:
     return [(one / m, rest / m) for (one, rest), m in zip(pairs, means, strict=True)]
 
 
-def _observations(block: _Block) -> IntArray:
-    """Number of observations that each feature counts as."""
-    return np.maximum(block.sizes, _OBSERVATIONS)
+def _per_weight(block: _Block, total: FloatArray) -> FloatArray:
+    """Observations that a unit of weight counts as, for each feature."""
+    return np.maximum(block.sizes, _OBSERVATIONS) / total.sum()
 
 
 def _gibbs_units(
@@ -195,21 +199,24 @@ def _gibbs_units(
     differences of ``D`` matter. Gaps of no weight are left out before the softmax.
     """
     left, sizes = block.gaps()
-    lo, hi = block.ranks[left], block.ranks[left + 1]
-    one = block.class_upto(label)[block.ends[left]]
-    rest = block.upto[left] - one
     starts = np.concatenate([[0], np.cumsum(sizes)])[:-1]
-    unit = np.repeat(_observations(block) / total.sum(), sizes)
+    per_weight = np.repeat(_per_weight(block, total), sizes)
+    one = np.cumsum(block.weights_of(label), axis=1).ravel()[block.ends[left]]
+    rest = (block.upto[left] - one) * per_weight
+    one *= per_weight
     prior = head._prior()
     reach = _REACH / coef[0] if coef[0] > 0 else np.inf
     for cost_one, cost_rest in _costs(total[label] / total.sum()):
-        disagreement = (cost_rest * rest - cost_one * one) * unit
-        for side in (disagreement, -disagreement):
-            excess = side - np.repeat(np.minimum.reduceat(side, starts), sizes)
-            near = excess <= reach
-            counts = np.add.reduceat(near, starts, dtype=np.intp)
-            offsets = np.concatenate([[0], np.cumsum(counts)])
-            gaps = Gaps(lo[near], hi[near], excess[near], offsets)
+        disagreement = cost_rest * rest - cost_one * one
+        for sign, extreme in ((1.0, np.minimum), (-1.0, np.maximum)):
+            least = extreme.reduceat(disagreement, starts)
+            bound = np.repeat(least + sign * reach, sizes)
+            compare = np.less_equal if sign > 0 else np.greater_equal
+            near = np.flatnonzero(compare(disagreement, bound))
+            offsets = np.searchsorted(near, np.append(starts, len(left)))
+            excess = disagreement[near] - np.repeat(least, np.diff(offsets))
+            lo = left[near]
+            gaps = Gaps(block.ranks[lo], block.ranks[lo + 1], sign * excess, offsets)
             yield GibbsPack(gaps, prior).evaluate(coef, 0).prediction
 
 
@@ -222,15 +229,16 @@ def _head_units(
     """
     first = np.concatenate([[0], block.ends[:-1] + 1])
     first[block.offsets[:-1]] = np.arange(len(block.columns)) * block.x.shape[1]
+    of_label = block.weights_of(label)
     mass = [
-        np.add.reduceat(np.where(chosen, block.weights, 0.0).ravel(), first)
-        for chosen in (block.codes == label, block.codes != label)
+        np.add.reduceat(weights.ravel(), first)
+        for weights in (of_label, block.weights - of_label)
     ]
-    unit = np.repeat(_observations(block) / total.sum(), block.sizes)
-    ranks, labels = np.repeat(block.ranks, 2), np.tile([True, False], len(unit))
+    per_weight = np.repeat(_per_weight(block, total), block.sizes)
+    ranks, labels = np.repeat(block.ranks, 2), np.tile([True, False], len(block.ranks))
     for costs in _costs(total[label] / total.sum()):
         tokens = np.stack(
-            [cost * unit * m for cost, m in zip(costs, mass, strict=True)], axis=1
+            [cost * per_weight * m for cost, m in zip(costs, mass, strict=True)], axis=1
         ).ravel()
         kept = tokens > 0
         counts = np.add.reduceat(kept, 2 * block.offsets[:-1], dtype=np.int64)
@@ -316,6 +324,43 @@ def _split_impurity(left: FloatArray, right: FloatArray, criterion: str) -> Floa
     return (_impurity(left, criterion) + _impurity(right, criterion)) / whole
 
 
+def _class_weights(
+    block: _Block, cuts: IntArray, n_classes: int
+) -> tuple[FloatArray, FloatArray]:
+    """Class weights up to some rows of each feature, and after them.
+
+    Parameters
+    ----------
+    block : _Block
+    cuts : ndarray of shape (n_cuts, n_features)
+        Positions in ``block.x.flat``, none of them a feature's last.
+    n_classes : int
+
+    Returns
+    -------
+    left, right : ndarray of shape (n_cuts, n_features, n_classes)
+    """
+    n_features, n_rows = block.x.shape
+    order = np.argsort(cuts, axis=0)
+    after = np.take_along_axis(cuts, order, axis=0).T + 1
+    begins = np.arange(n_features)[:, np.newaxis] * n_rows
+    starts = np.concatenate([begins, after], axis=1)
+    empty = starts[:, 1:] == starts[:, :-1]
+    left = np.empty((*cuts.shape, n_classes))
+    right = np.empty_like(left)
+    for label in range(n_classes):
+        # One sum for each stretch between neighbouring cuts, and the one after the
+        # last; of an empty stretch reduceat makes its first row.
+        flat = np.add.reduceat(block.weights_of(label).ravel(), starts.ravel())
+        stretch = flat.reshape(starts.shape)
+        stretch[:, :-1][empty] = 0.0
+        upto = np.cumsum(stretch, axis=1).T
+        beyond = np.cumsum(stretch[:, ::-1], axis=1)[:, ::-1].T
+        np.put_along_axis(left[..., label], order, upto[:-1], axis=0)
+        np.put_along_axis(right[..., label], order, beyond[1:], axis=0)
+    return left, right
+
+
 class _Judged(NamedTuple):
     """What the criterion says of candidate splits: (n_candidates, n_features) each."""
 
@@ -326,13 +371,7 @@ class _Judged(NamedTuple):
 def _judge(block: _Block, place: IntArray, criterion: str) -> _Judged:
     """Weigh the splits behind some values, missing values on their better side."""
     cuts = block.ends[block.offsets[:-1] + place]
-    final = block.ends[block.offsets[1:] - 1]
-    left = np.empty((*place.shape, block.missing.shape[1]))
-    right = np.empty_like(left)
-    for label in range(left.shape[-1]):
-        upto = block.class_upto(label)
-        left[..., label] = upto[cuts]
-        right[..., label] = np.maximum(upto[final] - upto[cuts], 0.0)
+    left, right = _class_weights(block, cuts, block.missing.shape[1])
     impurity = _split_impurity(left, right + block.missing, criterion)
     other = impurity
     if block.missing.any():
@@ -345,10 +384,11 @@ def _best_of_block(
     table: _Table, columns: IntArray, stump: PretrainedAttentionStump, criterion: str
 ) -> _Split | None:
     """The best split of some columns; of equal ones the first."""
-    block, missing = _sort(table, columns)
-    apart = _split_impurity(table.totals - missing, missing, criterion)
-    useless = (missing == 0).all(axis=1) | (missing == table.totals).all(axis=1)
-    impurity = np.where(useless, np.inf, apart)[np.newaxis]
+    block, seen, missing = _sort(table, columns)
+    # The last candidate of a column: its missing values against all others.
+    apart = _split_impurity(seen, missing, criterion)
+    parted = seen.any(axis=1) & missing.any(axis=1)
+    impurity = np.where(parted, apart, np.inf)[np.newaxis]
     if len(block.columns):
         units = _units(stump, block, table.totals)
         place = _place(block, units)
@@ -429,7 +469,7 @@ class AttentionStumpClassifier(ClassifierMixin, BaseEstimator):
         others.
     direction_ : {"<=", ">="} or None
         The leaf where the last class has the greater share: left ("<=") or right.
-    missing_go_left_ : bool
+    missing_go_to_left_ : bool
         Where missing values go: to the side of lower impurity if `feature_` had some
         at fit, else to the heavier side.
     value_ : ndarray of shape (2, n_classes)
@@ -545,6 +585,13 @@ class AttentionStumpClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         labels : ndarray of shape (n_samples,)
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ValueError
+            If `X` has infinite values, or other features than at fit.
         """
         leaf = self._leaf(X)
         return self.classes_[self.value_.argmax(axis=1)][leaf]
@@ -560,6 +607,11 @@ class AttentionStumpClassifier(ClassifierMixin, BaseEstimator):
         -------
         shares : ndarray of shape (n_samples, n_classes)
             In the order of `classes_`.
+
+        Raises
+        ------
+        NotFittedError, ValueError
+            As `predict`.
         """
         leaf = self._leaf(X)
         return self.value_[leaf]
@@ -576,6 +628,11 @@ class AttentionStumpClassifier(ClassifierMixin, BaseEstimator):
         decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
             For two classes the share of the second less that of the first: positive
             exactly where the second is predicted.
+
+        Raises
+        ------
+        NotFittedError, ValueError
+            As `predict`.
         """
         shares = self.predict_proba(X)
         return shares[:, 1] - shares[:, 0] if shares.shape[1] == 2 else shares
@@ -598,7 +655,7 @@ class AttentionStumpClassifier(ClassifierMixin, BaseEstimator):
     def _goes_left(self, x: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:
         # In float64: the threshold may lie between two neighbours of float32.
         left = x.astype(np.float64) <= self.threshold_
-        return np.where(np.isnan(x), self.missing_go_left_, left)
+        return np.where(np.isnan(x), self.missing_go_to_left_, left)
 
     def _frozen_stump(self) -> PretrainedAttentionStump:
         if self.stump is None:
@@ -631,11 +688,11 @@ class AttentionStumpClassifier(ClassifierMixin, BaseEstimator):
         self.feature_importances_ = np.zeros(n_features)
         if split is None:
             self.feature_, self.threshold_, self.direction_ = None, np.nan, None
-            self.missing_go_left_ = True
+            self.missing_go_to_left_ = True
             self.value_ = np.tile(table.totals / table.totals.sum(), (2, 1))
             return
         self.feature_, self.threshold_ = split.column, split.threshold
-        self.missing_go_left_ = bool(split.missing_left)
+        self.missing_go_to_left_ = bool(split.missing_left)
         left = self._goes_left(table.read(np.array([split.column]))[0])
         leaf = np.where(left, 0, 1)
         weights = np.bincount(
@@ -643,7 +700,7 @@ class AttentionStumpClassifier(ClassifierMixin, BaseEstimator):
         ).reshape(2, n_classes)
         whole = weights.sum(axis=1)
         if split.missing_left is None:
-            self.missing_go_left_ = bool(whole[0] > whole[1])
+            self.missing_go_to_left_ = bool(whole[0] > whole[1])
         self.value_ = weights / whole[:, np.newaxis]
         self.direction_ = "<=" if self.value_[0, -1] >= self.value_[1, -1] else ">="
         root = float(_impurity(table.totals, self.criterion) / table.totals.sum())
@@ -685,7 +742,8 @@ def _make_table(
             rows = np.flatnonzero(weights)
             codes, weights = codes[rows], weights[rows]
     totals = np.bincount(codes, weights, n_classes).astype(np.float64)
-    return _Table(X, rows, codes, weights, totals)
+    small = codes.astype(np.min_scalar_type(n_classes))
+    return _Table(X, rows, small, weights, totals)
 
 
 def _number_drawn(max_features: int | float | str | None, n_features: int) -> int:

@@ -183,12 +183,15 @@ def _gap_rows(
     """
     order = np.argsort(x, axis=1)
     order += np.arange(0, x.size, x.shape[1])[:, np.newaxis]
-    step = np.where(labels.take(order), -1, 1)  # integers are summed five times faster
+    ones: NDArray[Any] = labels.take(order)
+    step = np.where(ones, -1, 1)  # integers are summed five times faster
     if weights is not None:
-        step = step * weights.take(order)
+        mass = weights.take(order)
+        step, ones = step * mass, ones * mass
     change = np.empty((step.shape[0], step.shape[1] + 1), step.dtype)
-    change[:, 0] = np.maximum(-step, 0).sum(axis=1)
+    change[:, 0] = ones.sum(axis=1)
     change[:, 1:] = step
-    total = np.cumsum(change, axis=1, out=change)
-    # Rounding of weights does not take a sum below zero.
-    return np.column_stack([lo, x.take(order)]), np.maximum(total, 0, out=total)
+    np.cumsum(change, axis=1, out=change)
+    if weights is not None:
+        np.maximum(change, 0.0, out=change)  # rounding takes no sum below zero
+    return np.column_stack([lo, x.take(order)]), change

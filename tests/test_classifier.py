@@ -57,7 +57,7 @@ def noisy_table(seed, *, n_rows=120, n_classes=2, ties=False):
 def assert_same_split(one, other, *, exactly=False):
     assert one.feature_ == other.feature_
     assert one.direction_ == other.direction_
-    assert one.missing_go_left_ == other.missing_go_left_
+    assert one.missing_go_to_left_ == other.missing_go_to_left_
     assert_allclose(one.threshold_, other.threshold_, rtol=0 if exactly else 1e-9)
     assert_allclose(one.value_, other.value_, rtol=0 if exactly else 1e-9)
 
@@ -263,7 +263,7 @@ def test_leaves_are_those_that_the_threshold_parts(rows):
         total = np.bincount(y[leaf], weights[leaf], 3)
         assert total.sum() > 0
         assert_allclose(shares, (total / total.sum())[stump.classes_], rtol=1e-12)
-    assert_array_equal(stump.predict_proba(X)[left], stump.value_[[0]][[0] * sum(left)])
+    assert_array_equal(stump.predict_proba(X), stump.value_[np.where(left, 0, 1)])
 
 
 @pytest.mark.parametrize("share", [0.001, 0.02, 0.3, 0.5])
@@ -283,16 +283,15 @@ def test_threshold_lies_midway_between_clean_labels():
     assert stump.threshold_ == 2.0
 
 
-def test_an_observation_on_the_threshold_goes_left():
-    """By symmetry the threshold is the middle observation itself, whatever rounding."""
-    x = np.array([1.0, 2.0, 3.0])
-    for unit in (1.0, 0.1, 1e-3, 7.0):
-        stump = AttentionStumpClassifier().fit(unit * x[:, np.newaxis], [0, 1, 0])
-        assert stump.threshold_ in unit * x or stump.threshold_ > 0
-        left = unit * x <= stump.threshold_
-        assert_allclose(
-            stump.predict_proba([[unit * 2.0]])[0], stump.value_[0 if left[1] else 1]
-        )
+@pytest.mark.parametrize("unit", [1.0, 0.1, 1e-3, 7.0, 1 / 3])
+@pytest.mark.parametrize("size", [1.0, 1 / 3, 0.1])
+def test_an_observation_on_the_threshold_goes_left(unit, size):
+    """By symmetry the threshold is the middle observation, which rounding may miss."""
+    X = unit * np.array([[1.0], [2.0], [2.0], [3.0]])
+    stump = AttentionStumpClassifier().fit(X, [0, 0, 1, 1], [size] * 4)
+    assert_allclose(stump.threshold_, 2 * unit, rtol=1e-9)
+    assert_allclose(stump.value_, [[2 / 3, 1 / 3], [0.0, 1.0]])
+    assert_array_equal(stump.predict(X), [0, 0, 0, 1])
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -426,7 +425,7 @@ def test_missing_values_go_to_the_better_side(missing_class):
     stump = AttentionStumpClassifier().fit(X, y)
     tree = DecisionTreeClassifier(max_depth=1).fit(X, y)
     assert stump.feature_ == tree.tree_.feature[0] == 1
-    assert stump.missing_go_left_ == bool(tree.tree_.missing_go_to_left[0])
+    assert stump.missing_go_to_left_ == bool(tree.tree_.missing_go_to_left[0])
     assert_array_equal(stump.predict(X), y)
     assert_array_equal(stump.predict(X), tree.predict(X))
 
@@ -437,7 +436,7 @@ def test_values_missing_only_later_go_to_the_heavier_side(share_left):
     y = x > share_left
     stump = AttentionStumpClassifier().fit(x[:, None], y)
     tree = DecisionTreeClassifier(max_depth=1).fit(x[:, None], y)
-    assert stump.missing_go_left_ == (share_left > 0.5)
+    assert stump.missing_go_to_left_ == (share_left > 0.5)
     assert_array_equal(stump.predict([[np.nan]]), tree.predict([[np.nan]]))
 
 
@@ -447,7 +446,7 @@ def test_missing_values_alone_can_tell_the_classes():
     stump = AttentionStumpClassifier().fit(X, y)
     assert stump.feature_ == 0
     assert stump.threshold_ == np.inf
-    assert not stump.missing_go_left_
+    assert not stump.missing_go_to_left_
     assert_array_equal(stump.predict(X), y)
     assert stump.feature_importances_.tolist() == [1.0, 0.0]
 
@@ -702,3 +701,14 @@ def test_nothing_warns_on_extreme_weights():
         warnings.simplefilter("error")
         stump = AttentionStumpClassifier().fit(X, y, weights)
     assert np.isfinite(stump.value_).all()
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_rounding_makes_no_split_of_a_column_without_values(criterion):
+    """All its class weights are missing ones, up to the order of summation."""
+    X, y = noisy_table(8, n_classes=3)
+    X[:, :4] = np.nan
+    for seed in range(10):
+        weights = np.random.RandomState(seed).uniform(size=len(y))
+        stump = AttentionStumpClassifier(criterion=criterion).fit(X, y, weights)
+        assert stump.feature_ == 4

@@ -61,7 +61,7 @@ MAY_IMPORT = {
     "persistence": {"base", "heads", "priors", "scaling"},
     "diagnostics": {"contexts", "gaps"},
     # Beside the line.
-    "baselines": {"contexts", "scaling", "gaps", "heads", "base"},
+    "baselines": {"contexts", "scaling", "gaps", "priors", "gibbs", "base"},
     "datasets": {"contexts"},
     "metrics": {"contexts"},
     "population": set(),
