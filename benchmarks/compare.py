@@ -173,9 +173,14 @@ class Result(NamedTuple):
 
     @property
     def best(self) -> str:
-        """The method of least mean error that is told nothing."""
-        rivals = [name for name in self.errors if name != TOLD]
-        return min(rivals, key=lambda name: self.errors[name].mean())
+        """The method of least mean error that is told nothing.
+
+        The first of those that are the same to four digits: on clean labels many are
+        the same rule, and differ by rounding.
+        """
+        means = {name: e.mean() for name, e in self.errors.items() if name != TOLD}
+        bound = min(means.values()) * (1 + 1e-4)
+        return next(name for name, mean in means.items() if mean <= bound)
 
     def behind(self, name: str) -> bool:
         """Whether a method's mean error exceeds the best one's by two standard errors.
@@ -190,7 +195,8 @@ class Result(NamedTuple):
         """How the pretrained attention did."""
         if self.best == OURS:
             return "best"
-        ratio = self.errors[OURS].mean() / self.errors[self.best].mean() - 1
+        least = max(self.errors[self.best].mean(), np.finfo(float).tiny)
+        ratio = self.errors[OURS].mean() / least - 1
         if not self.behind(OURS):
             return "level"
         # Next to no error: the threshold is what that method says, by definition.
@@ -327,10 +333,12 @@ def with_psignifit(n_contexts: int) -> Iterator[tuple[str, Result]]:
         yield f"{text}, {n_contexts} tasks", Result(*compare(fitted, X, y))
 
 
-def run_times() -> dict[str, float]:
-    """Seconds to predict 1,000 contexts of 200 points, the least of several runs.
+def run_times() -> dict[str, list[float]]:
+    """Seconds to predict 1,000 contexts of 200 points, in several runs.
 
-    The methods take turns, so that whatever else the machine does meets them all.
+    The methods take turns, so that whatever else the machine does meets them all. What
+    takes milliseconds is run five times a turn, the least counting: the first run
+    after a method of seconds finds the caches cold.
     """
     law = {"label_noise": 0.1}
     fitted = fitted_on(law, 200, 0.1)
@@ -338,21 +346,32 @@ def run_times() -> dict[str, float]:
     times: dict[str, list[float]] = {name: [] for name in fitted}
     for turn in range(20):
         for name, method in fitted.items():
-            slow = turn > 0 and times[name][0] > 0.2
-            if slow and turn > 2:
+            if turn > 2 and min(times[name]) > min(times["tree"]):
                 continue
-            start = time.perf_counter()
-            quietly(method.predict, X)
-            times[name].append(time.perf_counter() - start)
-    return {name: min(took) for name, took in times.items()}
+            took = [timed(method, X)]
+            if took[0] < 0.05:
+                took += [timed(method, X) for _ in range(4)]
+            times[name].append(min(took))
+    return times
 
 
-def rows_of_times(times: dict[str, float]) -> Iterator[list[str]]:
-    fastest = min((n for n in times if n != "constant"), key=lambda name: times[name])
-    for name, took in sorted(times.items(), key=lambda item: item[1]):
-        ratio = times["tree"] / took
-        speed = f"{ratio:.0f} times faster" if ratio > 1 else f"{1 / ratio:.1f} times"
-        yield [name, f"{1000 * took:.1f}", "" if name == "tree" else speed, fastest]
+def timed(method: object, X: Contexts) -> float:
+    start = time.perf_counter()
+    quietly(method.predict, X)
+    return time.perf_counter() - start
+
+
+def speed(times: dict[str, list[float]], name: str) -> float:
+    """How many times faster than the tree, in the median of the turns."""
+    both = zip(times["tree"], times[name], strict=False)  # slow ones have fewer turns
+    return float(np.median([tree / took for tree, took in both]))
+
+
+def rows_of_times(times: dict[str, list[float]]) -> Iterator[list[str]]:
+    for name, took in sorted(times.items(), key=lambda item: min(item[1])):
+        ratio = speed(times, name)
+        of_tree = f"1/{ratio:.0f}" if ratio > 1 else f"{1 / ratio:.1f}"
+        yield [name, f"{1000 * min(took):.1f}", of_tree]
 
 
 # The page.
@@ -365,8 +384,9 @@ size; every method then infers the same {N_FRESH} fresh ones.
 """
 
 HOW_TO_READ = f"""
-**Best** names the method of least error in the row. Errors in bold are level with it:
-not larger by more than two standard errors of the mean difference over the same tasks.
+**Best** names the method of least error in the row, the leftmost of several that are
+the same to four digits. Errors in bold are level with it: not larger by more than two
+standard errors of the mean difference over the same tasks.
 **Verdict** is about one pretrained setting, `GibbsHead(prior="corpus")`, chosen before
 any figure was seen: best, level with the best, or by how much it loses. "{TOLD}" is the
 posterior mean of one who is told the rate of flips and that thresholds are uniform; it
@@ -409,7 +429,10 @@ ON_REAL = """
 Five folds over tasks (`KFold(5, shuffle=True, random_state=0)`), in the feature's
 units: years for browsers, degrees Celsius for the others. 8 random observations of each
 task, the mean over three draws, and then all observations. The page of real tasks says
-what the tasks are. The range is learned from the corpus.
+what the tasks are. The range is learned from the corpus. With all observations what
+wins is what defines the threshold: turtles' and rain's are 50 % points of logistic
+regressions on these very observations, and a browser's is the date of a release, that
+is, an observation.
 """
 
 ON_PSIGNIFIT = """
@@ -418,10 +441,10 @@ contexts: next to nothing is told apart by them.
 """
 
 ON_TIMES = """
-1,000 contexts of 200 points, a tenth of the labels flipped: the least of 20 runs (three
-for what takes longer than 0.2 s), the methods taking turns on one core. Against
-scikit-learn's tree in the same run; the last column names the fastest method that looks
-at a context.
+1,000 contexts of 200 points, a tenth of the labels flipped: the least of 20 turns
+(three for what is slower than scikit-learn's tree; five runs a turn for what takes less
+than 50 ms), the methods taking turns on one core; and the share of the tree's time in
+the same turn, in the median.
 """
 
 LOSSES = """
@@ -460,13 +483,13 @@ def losses(sections: dict[str, list[tuple[str, Result]]]) -> str:
     return "\n".join(lines)
 
 
-def hundredfold(times: dict[str, float]) -> str:
+def hundredfold(times: dict[str, list[float]]) -> str:
     """Whether each vectorized baseline is a hundred times faster than the tree."""
     vectorized = ["one-sided", "midpoint", "ERM", "ERM, mean", TOLD]
-    slowest = max(vectorized, key=lambda name: times[name])
-    ratio = times["tree"] / times[slowest]
+    slowest = min(vectorized, key=lambda name: speed(times, name))
+    ratio = speed(times, slowest)
     return (
-        f"The slowest of the baselines without a loop over contexts, {slowest}, is "
+        f"The slowest of the baselines without a loop over contexts, '{slowest}', is "
         f"{ratio:.0f} times faster than the tree: "
         + ("each takes" if ratio > 100 else "not each of them takes")
         + " less than a hundredth of its time here."
@@ -501,8 +524,11 @@ def main() -> None:
     parts += ["## Real tasks", prose(ON_REAL + absent), of_results(real, "tasks", 1)]
     if "psignifit" not in MISSING:
         few = list(with_psignifit(3))
-        parts += ["## psignifit", prose(ON_PSIGNIFIT), of_results(few, "labels", 1000)]
-    header = ["method", "ms", "against the tree", "fastest"]
+        seconds = np.mean([found.seconds["psignifit"] for _, found in few]) / 1000
+        took = f"It took {seconds:.0f} s for each."
+        parts += ["## psignifit", prose(ON_PSIGNIFIT + took)]
+        parts.append(of_results(few, "labels", 1000))
+    header = ["method", "ms", "of the tree's"]
     parts += ["## Run time", prose(ON_TIMES), table(header, rows_of_times(times))]
     write("comparison.md", "Comparison", *parts, prose(hundredfold(times)))
 
