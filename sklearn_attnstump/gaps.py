@@ -72,7 +72,7 @@ def find_gaps(contexts: Contexts, lo: FloatArray, hi: FloatArray) -> Gaps:
     n_tasks = len(offsets) - 1
     gap_offsets = offsets + np.arange(n_tasks + 1)  # one gap more than tokens
     left = np.empty(len(x) + n_tasks)
-    disagreement = np.empty_like(left)
+    disagreement: FloatArray = np.empty_like(left)
     for tasks, tokens, gaps in _blocks(offsets):
         mass = None if weights is None else tokens.of(weights)
         rows = _gap_rows(lo[tasks], tokens.of(x), tokens.of(labels), mass)
@@ -183,15 +183,30 @@ def _gap_rows(
     """
     order = np.argsort(x, axis=1)
     order += np.arange(0, x.size, x.shape[1])[:, np.newaxis]
-    ones: NDArray[Any] = labels.take(order)
-    step = np.where(ones, -1, 1)  # integers are summed five times faster
-    if weights is not None:
-        mass = weights.take(order)
-        step, ones = step * mass, ones * mass
-    change = np.empty((step.shape[0], step.shape[1] + 1), step.dtype)
+    ones = labels.take(order)
+    left = np.column_stack([lo, x.take(order)])
+    if weights is None:
+        return left, _running_counts(ones)
+    return left, _running_sums(ones, weights.take(order))
+
+
+def _running_counts(ones: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Labels contradicted from left to right, as integers: five times faster."""
+    change = np.empty((ones.shape[0], ones.shape[1] + 1), np.int64)
     change[:, 0] = ones.sum(axis=1)
-    change[:, 1:] = step
-    np.cumsum(change, axis=1, out=change)
-    if weights is not None:
-        np.maximum(change, 0.0, out=change)  # rounding takes no sum below zero
-    return np.column_stack([lo, x.take(order)]), change
+    change[:, 1:] = np.where(ones, -1, 1)
+    return np.cumsum(change, axis=1, out=change)
+
+
+def _running_sums(ones: NDArray[np.bool_], mass: FloatArray) -> FloatArray:
+    """Weights contradicted from left to right.
+
+    Nothing is taken off: sums of label 0 from the left and of label 1 from the right
+    have positive terms alone, so that small ones beside large keep their digits, and
+    where nothing is contradicted the sum is 0.
+    """
+    above = np.where(ones, mass, 0.0)
+    sums = np.zeros((mass.shape[0], mass.shape[1] + 1))
+    np.cumsum(mass - above, axis=1, out=sums[:, 1:])
+    sums[:, :-1] += np.cumsum(above[:, ::-1], axis=1)[:, ::-1]
+    return sums

@@ -224,7 +224,7 @@ class TestJson:
 
     def test_subclasses_come_back_as_such(self):
         class Mine(PretrainedAttentionStump):
-            pass
+            """What a user may have derived."""
 
         stump = Mine.from_coef((5, 6), feature_range=(0, 1))
         assert type(Mine.from_json(stump.to_json())) is Mine
@@ -237,7 +237,7 @@ class TestJsonRefuses:
 
     def test_heads_of_others(self, corpus):
         class Other(SingleHead):
-            pass
+            """Its code is not this package's to find again."""
 
         with pytest.raises(TypeError, match="not one of this package's heads"):
             short(Other()).fit(*corpus).to_json()
