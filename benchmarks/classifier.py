@@ -31,7 +31,7 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 
-from sklearn_attnstump import classifier
+from sklearn_attnstump import candidates
 from sklearn_attnstump.classifier import AttentionStumpClassifier
 
 FloatArray = NDArray[np.float64]
@@ -177,14 +177,14 @@ def choice_rows(jobs: int) -> Iterator[list[str]]:
     groups = [list(data_sets()), list(imbalanced_sets())]
     seeds = range(N_REPEATS)
     base = [accuracies([tree()], sets, seeds, jobs)[0] for sets in groups]
-    shipped = classifier._OBSERVATIONS, classifier._POWERS
+    shipped = candidates.OBSERVATIONS, candidates.POWERS
     settings = [(n, shipped[1]) for n in OBSERVATIONS]
     settings += [(shipped[0], powers) for powers in POWERS if powers != shipped[1]]
     for n_observations, powers in settings:
         cells = []
         with (
-            mock.patch.object(classifier, "_OBSERVATIONS", n_observations),
-            mock.patch.object(classifier, "_POWERS", powers),
+            mock.patch.object(candidates, "OBSERVATIONS", n_observations),
+            mock.patch.object(candidates, "POWERS", powers),
         ):
             for sets, theirs in zip(groups, base, strict=True):
                 # Of this process alone: the others do not see the patch.

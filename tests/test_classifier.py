@@ -23,8 +23,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sklearn_attnstump import GibbsHead, PretrainedAttentionStump
+from sklearn_attnstump import GibbsHead, PretrainedAttentionStump, candidates, splits
 from sklearn_attnstump import classifier as module
+from sklearn_attnstump.baselines import DecisionStump
 from sklearn_attnstump.classifier import AttentionStumpClassifier
 
 CRITERIA = ["gini", "entropy", "misclassification"]
@@ -174,7 +175,7 @@ def naive_split(X, y, weights, criterion):
         values = np.unique(X[:, feature])
         mass = np.array([weights[X[:, feature] == v].sum() for v in values])
         ranks = (np.cumsum(mass) - mass / 2) / weights.sum()
-        n_counted = max(len(values), module._OBSERVATIONS)
+        n_counted = max(len(values), candidates.OBSERVATIONS)
         for label in range(1 if n_classes == 2 else 0, n_classes):
             share = weights[y == label].sum() / weights.sum()
             for power in (1.0, 0.5, 0.0):
@@ -219,7 +220,7 @@ def test_blocks_of_features_change_nothing(monkeypatch):
     X, y = noisy_table(6, n_classes=3, ties=True)
     X[::7, 1] = np.nan
     whole = AttentionStumpClassifier().fit(X, y)
-    monkeypatch.setattr(module, "_BLOCK", 1)
+    monkeypatch.setattr(splits, "_BLOCK", 1)
     assert_same_split(whole, AttentionStumpClassifier().fit(X, y), exactly=True)
 
 
@@ -395,6 +396,12 @@ def test_any_fitted_stump_serves(head, corpus):
     assert own.score(X, y) > 0.97
     wrapped = AttentionStumpClassifier(FrozenEstimator(stump)).fit(X, y)
     assert_same_split(own, wrapped, exactly=True)
+
+
+@pytest.mark.parametrize("stump", [DecisionTreeClassifier(), DecisionStump()])
+def test_what_is_no_stump_is_refused(stump):
+    with pytest.raises(TypeError, match="Pass a fitted PretrainedAttentionStump"):
+        AttentionStumpClassifier(stump).fit([[0.0], [1.0]], [0, 1])
 
 
 def test_clones_share_the_pretrained_stump(corpus):
@@ -676,6 +683,41 @@ def test_a_second_fit_forgets_the_first():
     assert stump.feature_ is None
     assert stump.n_features_in_ == 1
     assert not hasattr(stump, "feature_names_in_")
+
+
+@pytest.mark.parametrize("X", [pd.DataFrame({"a": [1.0, 2.0, 3.0]}), np.ones((3, 2))])
+@pytest.mark.parametrize(
+    ("y", "weights"),
+    [([0.1, 0.2, 0.3], None), ([0, 1], None), ([0, 1, 1], [1, -1, 1])],
+    ids=["continuous", "too short", "negative weight"],
+)
+def test_a_fit_that_is_refused_leaves_the_last_one(X, y, weights):
+    table, labels = noisy_table(5)
+    stump = AttentionStumpClassifier()
+    for before in ({}, vars(stump.fit(table, labels)).copy()):
+        refitted = AttentionStumpClassifier()
+        refitted.__dict__.update(before)
+        state = vars(refitted).copy()
+        with pytest.raises(ValueError):
+            refitted.fit(X, y, weights)
+        assert vars(refitted).keys() == state.keys()
+        assert all(vars(refitted)[name] is state[name] for name in state)
+
+
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, UserWarning])
+def test_an_interrupted_fit_leaves_the_last_one(interruption, monkeypatch):
+    X, y = noisy_table(5)
+    stump = AttentionStumpClassifier().fit(X, y)
+    state = vars(stump).copy()
+
+    def interrupt(*args):
+        raise interruption
+
+    monkeypatch.setattr(module, "impurity", interrupt)  # among the last steps of a fit
+    with pytest.raises(interruption):
+        stump.fit(X[:50, :3], y[:50])
+    assert vars(stump).keys() == state.keys()
+    assert all(vars(stump)[name] is state[name] for name in state)
 
 
 def test_before_fit_nothing_is_predicted():

@@ -11,6 +11,8 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
 
 import sklearn_attnstump
 
@@ -35,6 +37,7 @@ LINE = [
     "objective",
     "solvers",
     "base",
+    "workers",
     "conformal",
     "diagnostics",
     "inference",
@@ -44,6 +47,8 @@ LINE = [
     "uncertainty",
     "persistence",
     "estimators",
+    "splits",
+    "candidates",
     "classifier",
 ]
 # Which modules of the package each may import. A new module is placed here on purpose;
@@ -56,10 +61,12 @@ MAY_IMPORT = {
     "gaps": {"contexts", "moments"},
     "priors": set(),
     "solvers": {"coordinates", "objective"},
-    "base": {"contexts", "scaling"},
+    "base": {"contexts", "forms", "scaling"},
+    "workers": set(),
     "conformal": set(),
     "persistence": {"base", "heads", "priors", "scaling"},
     "diagnostics": {"contexts", "gaps"},
+    "splits": set(),
     # Beside the line.
     "baselines": {"contexts", "scaling", "gaps", "priors", "gibbs", "base"},
     "datasets": {"contexts"},
@@ -164,6 +171,22 @@ def test_linters_have_the_versions_of_pre_commit():
     hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
     found = re.findall(r"repo: \S+/(?:mirrors-)?(\w+)\S*\n +rev: v(\S+)", hooks)
     assert dict(found) == pinned
+
+
+def test_the_oldest_versions_that_are_run_are_the_floors():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    project, floors = project["project"], {}
+    extras = project["optional-dependencies"]
+    for line in [*project["dependencies"], *extras["plot"], *extras["test"]]:
+        needed = Requirement(line)
+        (floor,) = (s.version for s in needed.specifier if s.operator == ">=")
+        assert floors.setdefault(needed.name, Version(floor)) == Version(floor)
+    text = (ROOT / ".ci" / "oldest.txt").read_text(encoding="utf-8")
+    pins = re.findall(r"^([\w-]+)==(\S+)$", text, re.MULTILINE)
+    assert {name: Version(version) for name, version in pins} == floors
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    (python,) = re.findall(r'enter "\$work/oldest" (\S+)$', script, re.MULTILINE)
+    assert project["requires-python"] == f">={python}"
 
 
 def test_credits_name_every_data_file():

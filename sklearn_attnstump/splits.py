@@ -1,0 +1,324 @@
+"""Splits of tables: sorted columns, candidate thresholds, and the criterion's verdict.
+
+A table is worked through in blocks of columns that stay in the processor's cache. Each
+column is sorted once; whoever proposes thresholds gets the sorted block and answers in
+ranks, and the criterion, an impurity of the two leaves, chooses among all proposals.
+
+**Laws of the weights.** Ranks are shares of the weight. Replicated rows, weights in
+place of them, and weights in any unit therefore give one and the same split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import entr
+from sklearn.utils.validation import _check_sample_weight
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+CodeArray = NDArray[np.unsignedinteger[Any]]  # of as few bytes as the classes need
+
+# Entries of the table that are sorted at a time: what is made of them stays in cache.
+_BLOCK = 1 << 16
+# Impurities, and ranks, that are closer than this are the same: rounding must not
+# choose between splits that are equal, nor on which side of an observation a threshold
+# lies that symmetry puts on it.
+SAME_IMPURITY = 1e-10
+_SAME_RANK = 1e-9
+
+
+class Block(NamedTuple):
+    """Features that have a gap, each sorted by itself, and their distinct values.
+
+    Arrays over values are flat, one feature after another; a feature's values are
+    ``offsets[f]:offsets[f + 1]``, at least two.
+    """
+
+    columns: IntArray  # (n_features,): which of the table's columns
+    x: FloatArray  # (n_features, n_rows): ascending, missing values last
+    codes: CodeArray  # (n_features, n_rows): the rows' classes
+    weights: FloatArray  # (n_features, n_rows): 0 where x is missing
+    ends: IntArray  # (n_values,): position in x.flat of the last row of each value
+    offsets: IntArray  # (n_features + 1,)
+    upto: FloatArray  # (n_values,): weight of the rows up to each value
+    ranks: FloatArray  # (n_values,): mid-ranks in (0, 1)
+    missing: FloatArray  # (n_features, n_classes): class weights where x is missing
+
+    @property
+    def sizes(self) -> IntArray:
+        """Distinct values of each feature."""
+        return np.diff(self.offsets)
+
+    def gaps(self) -> tuple[IntArray, IntArray]:
+        """Values that have a gap of some width on their right, and how many a feature.
+
+        There is always one: the least and the largest rank differ, while in between
+        rows of vanishing weight may share one.
+        """
+        wide = np.empty(len(self.ranks), dtype=bool)
+        np.less(self.ranks[:-1], self.ranks[1:], out=wide[:-1])
+        wide[self.offsets[1:] - 1] = False
+        sizes = np.add.reduceat(wide, self.offsets[:-1], dtype=np.intp)
+        return np.flatnonzero(wide), sizes
+
+    def weights_of(self, label: int) -> FloatArray:
+        """ndarray of shape (n_features, n_rows): weights, 0 for all other classes."""
+        return np.where(self.codes == label, self.weights, 0.0)
+
+
+class Table(NamedTuple):
+    """What is to be split; rows of weight zero are left out."""
+
+    X: NDArray[np.floating[Any]]  # (n_table_rows, n_columns)
+    rows: IntArray | None  # the rows that count, or None for all
+    codes: CodeArray  # (n_rows,): their classes
+    weights: FloatArray  # (n_rows,)
+    totals: FloatArray  # (n_classes,): weights of the classes
+
+    def read(self, columns: IntArray) -> FloatArray:
+        """ndarray of shape (n_columns, n_rows): some columns, in float64."""
+        if self.rows is None:
+            picked = self.X[:, columns]
+        else:
+            picked = self.X[np.ix_(self.rows, columns)]
+        return np.ascontiguousarray(picked.T, dtype=np.float64)
+
+
+class Split(NamedTuple):
+    """One column, parted in two."""
+
+    column: int
+    threshold: float  # infinite: all that is not missing goes left
+    missing_left: bool | None  # None if the column has no missing values
+    impurity: float  # of both leaves, weighted by their shares
+
+
+# Thresholds in ranks for the features of a block whose classes have these weights:
+# an ndarray of shape (n_candidates, n_features).
+Propose = Callable[[Block, FloatArray], FloatArray]
+
+
+def _sort(table: Table, columns: IntArray) -> tuple[Block, FloatArray, FloatArray]:
+    """The block of some columns, and the class weights seen and missing in each.
+
+    Of all columns, whether or not they have a gap: (n_columns, n_classes) both.
+    """
+    raw = table.read(columns)
+    order = np.argsort(raw, axis=1)
+    x = np.take_along_axis(raw, order, axis=1)
+    codes, weights = table.codes[order], table.weights[order]
+    last = np.ones(x.shape, dtype=bool)
+    np.not_equal(x[:, 1:], x[:, :-1], out=last[:, :-1])
+    seen = np.tile(table.totals, (len(columns), 1))
+    missing = np.zeros_like(seen)
+    if np.isnan(x[:, -1]).any():
+        gone = np.isnan(x)
+        last &= ~gone
+        for label in range(len(table.totals)):
+            of_class = np.where(codes == label, weights, 0.0)
+            seen[:, label] = of_class.sum(axis=1, where=~gone)
+            missing[:, label] = of_class.sum(axis=1, where=gone)
+        weights[gone] = 0.0
+    sizes = np.count_nonzero(last, axis=1)
+    kept = sizes > 1
+    if not kept.all():
+        x, codes, weights, last = x[kept], codes[kept], weights[kept], last[kept]
+        columns, sizes = columns[kept], sizes[kept]
+    ends, offsets = np.flatnonzero(last), np.concatenate([[0], np.cumsum(sizes)])
+    upto = np.cumsum(weights, axis=1).ravel()[ends]
+    below = np.concatenate([[0.0], upto[:-1]])
+    below[offsets[:-1]] = 0.0
+    ranks = (below + upto) / (2 * np.repeat(upto[offsets[1:] - 1], sizes))
+    block = Block(columns, x, codes, weights, ends, offsets, upto, ranks, missing[kept])
+    return block, seen, missing
+
+
+def make_table(
+    X: NDArray[np.floating[Any]],
+    codes: IntArray,
+    sample_weight: ArrayLike | None,
+    n_classes: int,
+) -> Table:
+    """The table without rows of weight zero; weights divided by a power of two.
+
+    The division is exact, and keeps sums and squares of weights from overflowing.
+    """
+    rows = None
+    if sample_weight is None:
+        weights = np.ones(len(codes))
+    else:
+        weights = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        )
+        weights = np.ldexp(weights, -int(np.frexp(weights.max())[1]))
+        if not weights.all():
+            rows = np.flatnonzero(weights)
+            codes, weights = codes[rows], weights[rows]
+    totals = np.bincount(codes, weights, n_classes).astype(np.float64)
+    small = codes.astype(np.min_scalar_type(n_classes))
+    return Table(X, rows, small, weights, totals)
+
+
+def _place(block: Block, units: FloatArray) -> IntArray:
+    """The values, counted within a feature, right below thresholds in ranks.
+
+    Each has a value on its right, so that both leaves have rows.
+    """
+    found = np.empty(units.shape, dtype=np.intp)
+    for feature, (start, stop) in enumerate(
+        zip(block.offsets[:-1], block.offsets[1:], strict=True)
+    ):
+        found[:, feature] = np.searchsorted(
+            block.ranks[start:stop], units[:, feature] + _SAME_RANK, side="right"
+        )
+    return np.clip(found - 1, 0, block.sizes - 2)
+
+
+def _threshold(block: Block, feature: int, unit: float, place: int) -> float:
+    """A threshold in the feature's units: at or above a value, below the next."""
+    here = block.offsets[feature] + place
+    lo, hi = block.x.ravel()[block.ends[here : here + 2]].tolist()
+    low, high = block.ranks[here : here + 2].tolist()
+    share = float(np.interp(unit, [low, high], [0.0, 1.0]))
+    threshold = (1 - share) * lo + share * hi  # their difference might overflow
+    return max(threshold, lo) if threshold < hi else lo
+
+
+def impurity(weights: FloatArray, criterion: str) -> FloatArray:
+    """Impurity of leaves, times their weight.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (..., n_classes)
+    criterion : {"misclassification", "gini", "entropy", "log_loss"}
+
+    Returns
+    -------
+    impurity : ndarray of shape (...)
+        The entropy in bits.
+    """
+    whole = weights.sum(axis=-1)
+    if criterion == "misclassification":
+        return whole - weights.max(axis=-1)
+    if criterion == "gini":
+        squares = (weights**2).sum(axis=-1)
+        return whole - np.divide(
+            squares, whole, out=np.zeros_like(whole), where=squares > 0
+        )
+    return (entr(weights).sum(axis=-1) - entr(whole)) / np.log(2.0)
+
+
+def _split_impurity(left: FloatArray, right: FloatArray, criterion: str) -> FloatArray:
+    """Impurity of two leaves, weighted by their shares of the weight."""
+    whole = (left + right).sum(axis=-1)
+    return (impurity(left, criterion) + impurity(right, criterion)) / whole
+
+
+def _class_weights(
+    block: Block, cuts: IntArray, n_classes: int
+) -> tuple[FloatArray, FloatArray]:
+    """Class weights up to some rows of each feature, and after them.
+
+    Parameters
+    ----------
+    block : Block
+    cuts : ndarray of shape (n_cuts, n_features)
+        Positions in ``block.x.flat``, none of them a feature's last.
+    n_classes : int
+
+    Returns
+    -------
+    left, right : ndarray of shape (n_cuts, n_features, n_classes)
+    """
+    n_features, n_rows = block.x.shape
+    order = np.argsort(cuts, axis=0)
+    after = np.take_along_axis(cuts, order, axis=0).T + 1
+    begins = np.arange(n_features)[:, np.newaxis] * n_rows
+    starts = np.concatenate([begins, after], axis=1)
+    empty = starts[:, 1:] == starts[:, :-1]
+    left = np.empty((*cuts.shape, n_classes))
+    right = np.empty_like(left)
+    for label in range(n_classes):
+        # One sum for each stretch between neighbouring cuts, and the one after the
+        # last; of an empty stretch reduceat makes its first row.
+        flat = np.add.reduceat(block.weights_of(label).ravel(), starts.ravel())
+        stretch = flat.reshape(starts.shape)
+        stretch[:, :-1][empty] = 0.0
+        upto = np.cumsum(stretch, axis=1).T
+        beyond = np.cumsum(stretch[:, ::-1], axis=1)[:, ::-1].T
+        np.put_along_axis(left[..., label], order, upto[:-1], axis=0)
+        np.put_along_axis(right[..., label], order, beyond[1:], axis=0)
+    return left, right
+
+
+class _Judged(NamedTuple):
+    """What the criterion says of candidate splits: (n_candidates, n_features) each."""
+
+    impurity: FloatArray
+    missing_left: NDArray[np.bool_]
+
+
+def _judge(block: Block, place: IntArray, criterion: str) -> _Judged:
+    """Weigh the splits behind some values, missing values on their better side."""
+    cuts = block.ends[block.offsets[:-1] + place]
+    left, right = _class_weights(block, cuts, block.missing.shape[1])
+    impurity = _split_impurity(left, right + block.missing, criterion)
+    other = impurity
+    if block.missing.any():
+        other = _split_impurity(left + block.missing, right, criterion)
+    missing_left = other < impurity - SAME_IMPURITY
+    return _Judged(np.where(missing_left, other, impurity), missing_left)
+
+
+def _best_of_block(
+    table: Table, columns: IntArray, propose: Propose, criterion: str
+) -> Split | None:
+    """The best split of some columns; of equal ones the first."""
+    block, seen, missing = _sort(table, columns)
+    # The last candidate of a column: its missing values against all others.
+    apart = _split_impurity(seen, missing, criterion)
+    parted = seen.any(axis=1) & missing.any(axis=1)
+    impurity = np.where(parted, apart, np.inf)[np.newaxis]
+    if len(block.columns):
+        units = propose(block, table.totals)
+        place = _place(block, units)
+        judged = _judge(block, place, criterion)
+        found = np.full((len(units), len(columns)), np.inf)
+        found[:, np.searchsorted(columns, block.columns)] = judged.impurity
+        impurity = np.concatenate([found, impurity])
+    n_candidates = len(impurity)
+    flat = impurity.T.ravel()
+    best = int(np.argmax(flat <= flat.min() + SAME_IMPURITY))
+    if flat[best] == np.inf:
+        return None
+    column, candidate = divmod(best, n_candidates)
+    if candidate == n_candidates - 1:
+        return Split(int(columns[column]), np.inf, False, float(flat[best]))
+    feature = int(np.searchsorted(block.columns, columns[column]))
+    here = candidate, feature
+    has_missing = missing[column].any()
+    return Split(
+        int(columns[column]),
+        _threshold(block, feature, units[here], place[here]),
+        bool(judged.missing_left[here]) if has_missing else None,
+        float(flat[best]),
+    )
+
+
+def best_split(
+    table: Table, columns: IntArray, propose: Propose, criterion: str
+) -> Split | None:
+    """The best split of some columns in ascending order, or None if none is valid."""
+    best: Split | None = None
+    size = max(1, _BLOCK // len(table.codes))
+    for start in range(0, len(columns), size):
+        split = _best_of_block(table, columns[start : start + size], propose, criterion)
+        if split is None:
+            continue
+        if best is None or split.impurity < best.impurity - SAME_IMPURITY:
+            best = split
+    return best
