@@ -15,6 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from sklearn_attnstump.contexts import Contexts
+from sklearn_attnstump.forms import as_floats
 from sklearn_attnstump.scaling import Range, learned_range, shown_direction
 
 FloatArray = NDArray[np.float64]
@@ -192,7 +193,7 @@ def check_thresholds(y: ArrayLike, contexts: Contexts) -> FloatArray:
     """Known thresholds, one finite number for each context."""
     _refuse_masked(y, "thresholds", "tasks of unknown threshold")
     try:
-        thresholds = column_or_1d(y, warn=True).astype(np.float64)
+        thresholds = as_floats(column_or_1d(y, warn=True), "thresholds").copy()
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"thresholds must be a 1-D array of numbers: {error}"
@@ -202,6 +203,7 @@ def check_thresholds(y: ArrayLike, contexts: Contexts) -> FloatArray:
             f"there are {len(contexts)} contexts but {len(thresholds)} thresholds. "
             "Pass one for each context (Contexts.align looks them up by task id)."
         )
+    _refuse_other_order(y, contexts)
     bad = ~np.isfinite(thresholds)
     if bad.any():
         task = int(np.argmax(bad))
@@ -210,6 +212,20 @@ def check_thresholds(y: ArrayLike, contexts: Contexts) -> FloatArray:
             "of known, finite threshold can be pretrained on; leave the others out."
         )
     return thresholds
+
+
+def _refuse_other_order(y: Any, contexts: Contexts) -> None:
+    """A series whose index has the tasks' names in another order is a slip."""
+    names = contexts.task_ids.tolist()
+    if not hasattr(y, "index") or callable(y.index) or names == list(range(len(names))):
+        return
+    index = list(y.index)
+    if index != names and len(set(names)) == len(names) and set(index) == set(names):
+        task = next(i for i, name in enumerate(names) if name != index[i])
+        raise ValueError(
+            f"{contexts.name(task)} stands beside the threshold of {index[task]!r}: "
+            "the index of y has the tasks in another order. Pass contexts.align(y)."
+        )
 
 
 def _refuse_masked(array: Any, what: str, whom: str) -> None:
@@ -224,7 +240,7 @@ def _check_task_weights(
     if sample_weight is None:
         return None
     _refuse_masked(sample_weight, "sample_weight", "tasks of no weight")
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    weights = as_floats(sample_weight, "sample_weight")
     if weights.shape != (len(contexts),):
         raise ValueError(
             f"sample_weight has shape {weights.shape} but there are {len(contexts)} "

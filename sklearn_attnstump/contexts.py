@@ -24,7 +24,7 @@ from sklearn_attnstump.forms import (
     read_form,
 )
 from sklearn_attnstump.frames import read_frame
-from sklearn_attnstump.labels import encode_labels, same_sense
+from sklearn_attnstump.labels import encode_labels, is_missing, same_sense
 
 __all__ = ["Contexts"]
 
@@ -51,7 +51,9 @@ class Contexts(Sequence["Contexts"]):
           last, of any length each;
         * a sequence of tuples ``(x, labels)`` or ``(x, labels, weights)``, `x` of shape
           (n_examples,) or (n_examples, n_features);
-        * a sequence of `Contexts`, which are joined.
+        * a sequence of `Contexts`, which are joined. Ids are kept, one after another,
+          also where two parts have the same one; but if no part has names, only its
+          own 0, 1, 2, ..., all tasks are numbered anew.
 
         For data frames see `Contexts.from_frame`, for flat arrays
         `Contexts.from_arrays`.
@@ -61,7 +63,9 @@ class Contexts(Sequence["Contexts"]):
     classes : tuple (negative, positive), optional
         The only two labels allowed.
     task_ids : array-like of shape (n_tasks,), optional
-        Names of the tasks. By default those that `X` has, else 0, 1, 2, ...
+        Names of the tasks. By default those that `X` has, else 0, 1, 2, ... They need
+        not be unique, and nothing is fitted or inferred by them; but `align` gives
+        tasks of one id one threshold.
 
     Attributes
     ----------
@@ -615,7 +619,9 @@ class Contexts(Sequence["Contexts"]):
         Raises
         ------
         ValueError
-            If a task has no threshold.
+            If a task has no threshold, or more than one.
+        TypeError
+            If `thresholds` is a data frame.
 
         Examples
         --------
@@ -624,14 +630,27 @@ class Contexts(Sequence["Contexts"]):
         >>> contexts.align({"bob": 0.5, "ann": 0.25, "cid": 0.75})
         array([0.25, 0.5 ])
         """
-        ids = self.task_ids.tolist()
-        for position, task in enumerate(ids):
-            if task not in thresholds:
+        if hasattr(thresholds, "columns"):
+            raise TypeError(
+                f"a {type(thresholds).__name__} is no mapping. Pass one "
+                "from task id to threshold, such as frame.set_index(ids)[column]."
+            )
+        found = np.empty(len(self))
+        for position, task in enumerate(self.task_ids.tolist()):
+            value: Any = thresholds[task] if task in thresholds else None
+            if np.ndim(value) > 0:  # a Series gives all that it has of a key
                 raise ValueError(
-                    f"{self.name(position)} has no threshold. Add it, or leave the "
-                    "task out."
+                    f"{self.name(position)} has {len(value)} thresholds. Keep one."
                 )
-        return np.array([float(thresholds[task]) for task in ids])
+            if is_missing(value):
+                known = next(iter(thresholds.keys()), None)
+                raise ValueError(
+                    f"{self.name(position)} has no threshold: the mapping has "
+                    f"{len(thresholds)} tasks, the first is {known!r}. Add it, or "
+                    "leave it out: contexts[numpy.isin(contexts.task_ids, known_ids)]."
+                )
+            found[position] = float(value)
+        return found
 
     def name(self, task: int) -> str:
         """How messages call the task at a position.
@@ -690,10 +709,22 @@ def _join(items: Sequence[Contexts]) -> Parts:
         np.concatenate([item.labels for item in items]),
         offsets_of(np.concatenate([item.sizes for item in items])),
         join_weights([(item.weights, item.n_tokens) for item in items]),
-        _id_array([name for item in items for name in item.task_ids.tolist()]),
+        _join_ids([item.task_ids for item in items]),
         first.feature_names,
         classes,
     )
+
+
+def _join_ids(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    """Ids one after another, or 0, 1, 2, ... if each part has but its own 0, 1, 2, ...
+
+    Such numbers are places and no names: kept, they would give two tasks one id, and
+    `Contexts.align` one threshold. Parts of a larger whole keep theirs.
+    """
+    whole = all(ids.dtype.kind == "i" for ids in parts)
+    if whole and all(np.array_equal(ids, np.arange(len(ids))) for ids in parts):
+        return np.arange(sum(map(len, parts)))
+    return _id_array([name for ids in parts for name in ids.tolist()])
 
 
 def _refuse_opposite(
@@ -706,10 +737,15 @@ def _refuse_opposite(
             f"positive={positive!r} where they are made."
         )
     if classes is not None and not same_sense(encoded, classes):
+        remedy = "Spell labels as at fit."
+        if encoded[0] == classes[1] or encoded[1] == classes[0]:
+            remedy = (
+                "Say which of the two is label 1 where they are made: positive="
+                f"{encoded[0]!r} or positive={encoded[1]!r}."
+            )
         raise ValueError(
             f"the contexts' labels are {encoded} (negative, positive), but {classes} "
-            f"are expected, as at fit. Say which of the two is label 1 where they are "
-            f"made: positive={encoded[0]!r} or positive={encoded[1]!r}."
+            f"are expected, as at fit. {remedy}"
         )
 
 

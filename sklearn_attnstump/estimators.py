@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +20,7 @@ from sklearn_attnstump.diagnostics import diagnose
 from sklearn_attnstump.heads import HEADS, Head
 from sklearn_attnstump.inference import warn_of_hard_contexts
 from sklearn_attnstump.objective import CorpusLoss, Objective, ShrunkLoss
-from sklearn_attnstump.packs import make_pool, prepare
+from sklearn_attnstump.packs import prepare
 from sklearn_attnstump.persistence import JsonMixin
 from sklearn_attnstump.scaling import (
     DIRECTIONS,
@@ -32,6 +32,7 @@ from sklearn_attnstump.scaling import (
 from sklearn_attnstump.solvers import ALARMING, SOLVERS, Options, SolverResult
 from sklearn_attnstump.theory import certified_scale
 from sklearn_attnstump.uncertainty import UncertaintyMixin
+from sklearn_attnstump.workers import Workers
 
 __all__ = ["PretrainedAttentionStump"]
 
@@ -54,10 +55,11 @@ class PretrainedAttentionStump(CallbackSupportMixin, JsonMixin, UncertaintyMixin
     Parameters
     ----------
     head : {"single", "reflected", "gibbs"} or Head, default="single"
-        The attention. "single" is the abstract's one-head model [1]_, which looks at
-        the threshold from one side; "reflected" is its mean with its mirror image, for
-        clean labels; "gibbs" is for noisy labels. Head objects have settings of their
-        own, such as ``GibbsHead(prior="corpus")``.
+        The attention. "single", the default, is the abstract's one-head model [1]_,
+        which looks at the threshold from one side; "reflected" is its mean with its
+        mirror image, for clean labels; "gibbs" is for noisy labels, and the one to take
+        in doubt. Head objects have settings of their own, such as
+        ``GibbsHead(prior="corpus")``.
     anchors : bool, default=False
         Add to each context two observations that are true of every task: label 1 at the
         range's lower end and label 0 at its upper end (the other way round with
@@ -360,14 +362,14 @@ class PretrainedAttentionStump(CallbackSupportMixin, JsonMixin, UncertaintyMixin
             settings["direction_"], settings["feature_range_"]
         )
         options = self._options(corpus.contexts)
-        with make_pool(self.n_jobs) as pool:
+        with Workers(self.n_jobs) as workers:
             pack, targets = prepare(
                 corpus.contexts,
                 thresholds,
                 corpus.weights,
                 scaling=scaling,
                 head=head,
-                pool=pool,
+                workers=workers,
             )
             if head.needs_both_labels:
                 warn_of_hard_contexts(
@@ -392,6 +394,45 @@ class PretrainedAttentionStump(CallbackSupportMixin, JsonMixin, UncertaintyMixin
         report.call_on_fit_task_end(
             estimator=self, **data, reconstruction_attributes=dict
         )
+        return self
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, ``head__...`` being those of a head that is an object.
+
+        Parameters
+        ----------
+        **params : dict
+            Names and values, as for any estimator of scikit-learn.
+
+        Returns
+        -------
+        self : PretrainedAttentionStump
+
+        Raises
+        ------
+        ValueError
+            If a parameter is unknown, or belongs to a head that is given by its name.
+
+        See Also
+        --------
+        get_params : Their values.
+
+        Examples
+        --------
+        >>> from sklearn_attnstump import GibbsHead, PretrainedAttentionStump
+        >>> stump = PretrainedAttentionStump(GibbsHead())
+        >>> stump.set_params(head__prior="corpus").head
+        GibbsHead(prior='corpus')
+        """
+        of_head = [name for name in params if name.startswith("head__")]
+        head = params.get("head", self.head)
+        if of_head and isinstance(head, str):
+            raise ValueError(
+                f"{of_head[0]} cannot be set on head={head!r}, which is a name. Pass "
+                "the head as an object, such as head=GibbsHead(); in a search, give "
+                "heads with settings a grid of their own: param_grid may be a list."
+            )
+        super().set_params(**params)
         return self
 
     def predict(

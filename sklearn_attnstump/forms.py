@@ -6,12 +6,16 @@ numbers make contexts is checked by `Contexts`, once, for all forms.
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+
+from sklearn_attnstump.labels import is_missing
 
 FloatArray = NDArray[np.float64]
 
@@ -181,12 +185,37 @@ def as_floats(values: Any, where: str) -> FloatArray:
         array = np.asanyarray(values)
         if array.dtype.kind in "cSUMm":
             raise TypeError
-        return array.astype(np.float64, copy=False)
+        return _nan_for_missing(array).astype(np.float64, copy=False)
     except (TypeError, ValueError):
-        kind = getattr(values, "dtype", type(values).__name__)
         raise TypeError(
-            f"{where}: numbers are needed, found {kind}. Convert them to float."
+            f"{where}: numbers are needed, found {_no_number(values)}. Convert them to "
+            "float."
         ) from None
+
+
+def _nan_for_missing(array: NDArray[Any]) -> NDArray[Any]:
+    """Objects such as None and ``pandas.NA`` as NaN, which later checks find and name.
+
+    Arrays of another kind than objects are returned as they are.
+    """
+    if array.dtype != object:
+        return array
+    gone = np.fromiter(map(is_missing, array.flat), bool, array.size)
+    return np.where(gone.reshape(array.shape), np.nan, array)
+
+
+def _no_number(values: Any) -> str:
+    """What stands where numbers should: an array's kind, or what a list has first."""
+    if isinstance(values, np.ndarray) and values.dtype == object:
+        values = values.tolist()
+    if isinstance(values, (list, tuple)):
+        items = (item for item in values if not isinstance(item, Real))
+        return next(map(_no_number, items), "rows of different length")
+    if isinstance(values, str):
+        return f"the string {reprlib.repr(values)}"
+    if hasattr(values, "dtype"):
+        return str(values.dtype)
+    return type(values).__name__
 
 
 def _refuse_masked_or_sparse(values: Any, where: str) -> None:

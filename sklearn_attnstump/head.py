@@ -97,6 +97,22 @@ class Head(BaseEstimator, ABC):
             With `evaluate(coef, order)`; a `PosteriorPacked` where `has_posterior`.
         """
 
+    def pack_corpus(self, contexts: Contexts) -> Packed:
+        """As `pack`, of contexts whose pack is evaluated over and over.
+
+        Parameters
+        ----------
+        contexts : Contexts
+            Of one feature.
+
+        Returns
+        -------
+        packed : Packed
+            Which may leave out what `evaluate` does not need.
+        """
+        packed: Packed = self.pack(contexts)
+        return packed
+
     @abstractmethod
     def weights(self, contexts: Any, coef: ArrayLike) -> list[FloatArray]:
         """The attention behind the predictions.

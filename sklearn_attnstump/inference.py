@@ -13,19 +13,18 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_attnstump.contexts import Contexts
 from sklearn_attnstump.diagnostics import Diagnosis, diagnose, least_label_error
 from sklearn_attnstump.head import Head
 from sklearn_attnstump.scaling import Scaling, UnitMap, anchor_tokens
+from sklearn_attnstump.workers import Workers
 
 FloatArray = NDArray[np.float64]
 
-# Tokens of a block: half a MiB an array.
-_BLOCK = 1 << 16
+# Tokens of a block: a MiB an array.
+_BLOCK = 1 << 17
 
 # Tokens from which on a single context is not laid out in memory any more.
 _HUGE = 1 << 20
@@ -57,11 +56,8 @@ def infer(
         (contexts[tasks], (lo[tasks], hi[tasks]), scaling, head, coef)
         for tasks in contexts.blocks(_BLOCK)
     )
-    if effective_n_jobs(n_jobs) == 1:
-        parts = [_infer_block(*job) for job in jobs]
-    else:
-        pool = Parallel(n_jobs=n_jobs, prefer="threads")
-        parts = pool(delayed(_infer_block)(*job) for job in jobs)
+    with Workers(n_jobs) as workers:
+        parts = workers.map(_infer_block, jobs)
     thresholds, spread, flags = zip(*parts, strict=True)
     return Inference(
         np.concatenate(thresholds),
@@ -158,18 +154,29 @@ def warn_of_hard_contexts(
         )
     mixed = np.flatnonzero(hard.not_separable)
     if len(mixed):
-        stray = contexts[mixed]
-        unit, _ = scaling.apply(stray, scaling.ends(stray, report=False))
-        error = float(least_label_error(unit).mean())
         warnings.warn(
             f"no threshold separates the labels of {len(mixed)} of {len(contexts)} "
             f"contexts ({len(mixed) / len(contexts):.0%}), the first is "
-            f"{contexts.name(int(mixed[0]))}. The best thresholds still contradict "
-            f"{error:.1%} of their labels, and a single stray label captures {reader}. "
+            f"{contexts.name(int(mixed[0]))}. {_least_error(contexts, scaling, mixed)}"
+            f"A single stray label captures {reader}. "
             "Use head='gibbs', which is made for noisy labels.",
             UserWarning,
             stacklevel=stacklevel + 1,
         )
+
+
+def _least_error(contexts: Contexts, scaling: Scaling, mixed: NDArray[np.intp]) -> str:
+    """A sentence on how noisy contexts are that no threshold separates.
+
+    By the first of them that fit into memory together: to sort all of them only to
+    speak of them would cost more than to predict.
+    """
+    some = contexts[mixed[np.cumsum(contexts.sizes[mixed]) <= _HUGE]]
+    if not len(some):
+        return ""
+    unit, _ = scaling.apply(some, scaling.ends(some, report=False))
+    error = least_label_error(unit).mean()
+    return f"The best thresholds still contradict {error:.1%} of their labels. "
 
 
 def _image_spread(

@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 # Spellings whose positive value needs no telling; `False == 0` and `True == 1`.
 _CANONICAL = ((0, 1), (-1, 1))
 
+# Labels that are read at a time: they stay in the processor's cache.
+_CHUNK = 1 << 15
+
 
 def is_missing(value: Any) -> bool:
     """Whether a scalar stands for "not observed".
@@ -36,8 +39,19 @@ def canonical(classes: tuple[Any, Any] | None) -> bool:
 
 
 def same_sense(one: tuple[Any, Any], other: tuple[Any, Any]) -> bool:
-    """Whether two pairs ``(negative, positive)`` use no value with opposite meaning."""
-    return one[0] != other[1] and one[1] != other[0]
+    """Whether two pairs ``(negative, positive)`` may stand for the same labels.
+
+    0/1, -1/1 and booleans go with any spelling but the opposite. Two other spellings
+    must be equal: "Yes" beside "yes" is a slip of the pen, and would be read as "no".
+    A pair of one label alone has None for its negative one.
+    """
+    if _plain(one) or _plain(other):
+        return one[0] != other[1] and one[1] != other[0]
+    return one[1] == other[1] and (one[0] == other[0] or None in (one[0], other[0]))
+
+
+def _plain(pair: tuple[Any, Any]) -> bool:
+    return canonical(pair) or pair in ((None, 1), (None, True))
 
 
 def encode_labels(
@@ -81,12 +95,11 @@ def encode_labels(
     boolean = raw.dtype == np.bool_
     if boolean and positive in (None, True) and _may_be_canonical(classes):
         return raw, (False, True) if classes is None else classes
-    _refuse_missing(raw, name)
     if raw.dtype.kind in "iuf" and positive is None and _may_be_canonical(classes):
-        labels = _encode_canonical(raw)
-        if labels is not None:
-            negative = -1 if raw.dtype.kind != "u" and bool((raw == -1).any()) else 0
+        labels, negative = _encode_canonical(raw)
+        if negative is not None:
             return labels, (negative, 1) if classes is None else classes
+    _refuse_missing(raw, name)
     _refuse_fractions(raw, name)
     values = _two_values(raw, name, classes)
     negative, positive = _order(values, positive, classes, name)
@@ -97,14 +110,24 @@ def _may_be_canonical(classes: tuple[Any, Any] | None) -> bool:
     return classes is None or canonical(classes)
 
 
-def _encode_canonical(raw: NDArray[Any]) -> NDArray[np.bool_] | None:
-    """0/1 or -1/1 in one pass over numbers; None where a label is anything else."""
-    labels = np.asarray(raw == 1)
-    if bool(np.all(labels | (raw == 0))):
-        return labels
-    if raw.dtype.kind != "u" and bool(np.all(labels | (raw == -1))):
-        return labels
-    return None
+def _encode_canonical(raw: NDArray[Any]) -> tuple[NDArray[np.bool_], int | None]:
+    """Numbers that are 0/1 or -1/1, and the negative one; None if any is neither.
+
+    A missing value equals nothing, so that it is neither.
+    """
+    labels = np.empty(len(raw), dtype=bool)
+    n_others = n_zeros = n_minus = 0
+    for start in range(0, len(raw), _CHUNK):
+        chunk = np.ascontiguousarray(raw[start : start + _CHUNK])
+        ones = np.equal(chunk, 1, out=labels[start : start + _CHUNK])
+        others = len(chunk) - np.count_nonzero(ones)
+        zeros = np.count_nonzero(chunk == 0)
+        n_others, n_zeros = n_others + int(others), n_zeros + int(zeros)
+        if zeros < others and raw.dtype.kind != "u":
+            n_minus += int(np.count_nonzero(chunk == -1))
+        if n_others not in (n_zeros, n_minus):
+            return labels, None
+    return labels, 0 if n_zeros == n_others else -1
 
 
 def _refuse_missing(raw: NDArray[Any], name: Callable[[int], str]) -> None:

@@ -20,20 +20,26 @@ of ``z``, not ``x``: at large ``|a|`` the tilted group sits at its edge, ``z`` t
 the exact difference of two near numbers, and raw moments of ``z`` lose nothing to
 cancellation because their mean and spread are both of order ``1 / |a|``.
 
-**Windows.** A token with ``|a| z`` beyond 64 adds nothing that float64 could see. Packs
-that are evaluated over and over keep, for each octave of ``|a|``, the tokens that
-matter at the octave's lower end: at scale ``a`` of the unit interval some fraction
-``64 / a`` of all, so that steps get cheaper as pretraining goes on. Which window serves
-depends on ``a`` alone, never on what was evaluated before.
+**Windows.** Relative to the token next to the edge, the nearest at some distance from
+it, one that is by ``c / |a|`` further off adds ``exp(-c)`` to any moment, and all of a
+group's ``n`` tokens beyond add ``n exp(-c)`` times a power of ``c`` at most: with ``c =
+40 + log n`` nothing that float64 could see, at any scale. Packs that are evaluated over
+and over keep the tokens that matter at the last scales, in steps of a quarter of an
+octave: at scale ``a`` of the unit interval some fraction ``c / a`` of all, so that
+evaluations get cheaper as pretraining goes on. Which window serves depends on ``a``
+alone, never on what was evaluated before.
 
-**Segments.** Sums run over segments of at most 2^15 tokens, whose arrays stay in the
+**Segments.** Sums run over segments of at most 2^16 tokens, whose arrays stay in the
 processor's cache from one operation to the next; the segments of a longer group are
 added up afterwards. Segments are the same however the work is split.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,11 +49,14 @@ from sklearn_attnstump.contexts import Contexts
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-# Tokens of a segment: two arrays of doubles fill half of a 1 MiB cache.
-_SEGMENT = 1 << 15
+# Tokens of a segment: two arrays of doubles fill a 1 MiB cache.
+_SEGMENT = 1 << 16
 
-# exp(-64) is 2e-28: even 4e11 such tokens together are below half an epsilon.
-_CUT = 64.0
+# exp(-40) is 4e-18, a fiftieth of float64's epsilon.
+_CUT = 40.0
+
+# Windows for each octave of the scale.
+_STEPS = 4
 
 
 class Cumulants(NamedTuple):
@@ -87,24 +96,27 @@ def merge(parts: list[Cumulants], scale: float) -> Cumulants:
     return Cumulants(edge, mass, mean, np.empty(0), np.empty(0))
 
 
-class Window(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Window:
     """Tokens of some groups by their distance to the group's edge."""
 
     z: FloatArray  # (n_tokens,)
     omega: FloatArray | None  # (n_tokens,)
     sizes: IntArray  # (n_groups,): tokens of each group, at least one
 
-    def within(self, reach: float) -> Window:
-        """The tokens nearer to their edge than `reach`; itself if all of them are."""
-        near = self.z < reach
-        if near.all():
+    @property
+    def starts(self) -> IntArray:
+        """ndarray of shape (n_groups,): where each group starts."""
+        return np.cumsum(self.sizes) - self.sizes
+
+    def within(self, reach: FloatArray) -> Window:
+        """The tokens no further from their edge than each group's reach."""
+        near = np.flatnonzero(self.z <= np.repeat(reach, self.sizes))
+        if len(near) == len(self.z):
             return self
-        starts = np.cumsum(self.sizes) - self.sizes
-        return Window(
-            self.z[near],
-            None if self.omega is None else self.omega[near],
-            np.add.reduceat(near, starts, dtype=np.int64),
-        )
+        ends = np.searchsorted(near, np.append(self.starts, len(self.z)))
+        omega = None if self.omega is None else self.omega.take(near)
+        return Window(self.z.take(near), omega, np.diff(ends))
 
     def sums(self, scale: float, n_moments: int) -> FloatArray:
         """``sum_i omega_i z_i^k exp(-scale z_i)`` for ``k`` up to `n_moments`.
@@ -113,7 +125,7 @@ class Window(NamedTuple):
         -------
         sums : ndarray of shape (n_moments + 1, n_groups)
         """
-        blocks, starts, first = self._segments()
+        blocks, starts, first = self._segments
         parts = np.empty((n_moments + 1, len(starts)))
         buffer = np.empty(max(stop - start for start, stop, _, _ in blocks))
         for start, stop, left, right in blocks:
@@ -134,6 +146,7 @@ class Window(NamedTuple):
             return parts
         return np.add.reduceat(parts, first, axis=1)
 
+    @cached_property
     def _segments(self) -> tuple[list[tuple[int, int, int, int]], IntArray, IntArray]:
         """Cut the groups into segments, and put neighbouring segments into blocks.
 
@@ -148,8 +161,7 @@ class Window(NamedTuple):
         """
         pieces = -(-self.sizes // _SEGMENT)
         first = np.cumsum(pieces) - pieces
-        group_starts = np.cumsum(self.sizes) - self.sizes
-        starts = np.repeat(group_starts - first * _SEGMENT, pieces)
+        starts = np.repeat(self.starts - first * _SEGMENT, pieces)
         starts += np.arange(len(starts)) * _SEGMENT
         ends = np.append(starts[1:], len(self.z))
         blocks, left = [], 0
@@ -159,6 +171,34 @@ class Window(NamedTuple):
             blocks.append((int(starts[left]), int(ends[right - 1]), left, right))
             left = right
         return blocks, starts, first
+
+
+class Recent:
+    """What was made for the last two keys, so that to go back and forth costs nothing.
+
+    More are not kept: windows of large scales are small, but those of small ones are
+    nearly the whole corpus.
+    """
+
+    def __init__(self) -> None:
+        self.known: dict[Any, Any] = {}
+
+    def get(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What is known for a key, or is made now."""
+        value = self.known.pop(key) if key in self.known else make()
+        self.known[key] = value
+        if len(self.known) > 2:
+            del self.known[next(iter(self.known))]
+        return value
+
+
+def label_positions(contexts: Contexts) -> list[IntArray]:
+    """Positions of the tokens of positive weight: label 0, and label 1."""
+    kept = contexts.labels if contexts.weights is None else contexts.weights > 0
+    zero, one = ~contexts.labels, contexts.labels
+    if contexts.weights is not None:
+        zero, one = zero & kept, one & kept
+    return [np.flatnonzero(zero), np.flatnonzero(one)]
 
 
 class LabelGroups:
@@ -171,32 +211,39 @@ class LabelGroups:
 
     Attributes
     ----------
-    tokens : ndarray of int of shape (n_kept,)
-        The tokens' positions in `contexts`: label 0 first, then label 1, each in order
-        of the tasks.
     groups : ndarray of int of shape (n_groups,)
         For each group that has tokens, ``label * n_tasks + task``.
     sizes : ndarray of int of shape (n_groups,)
         Number of tokens of each of these groups.
+    starts : ndarray of int of shape (n_groups,)
+        Where each of these groups starts.
+    x : ndarray of shape (n_kept,)
+        Label 0 first, then label 1, each in order of the tasks.
+    omega : ndarray of shape (n_kept,) or None
+        The weights.
     """
 
     def __init__(self, contexts: Contexts) -> None:
         self.n_tasks = len(contexts)
-        kept = True if contexts.weights is None else contexts.weights > 0
-        sides = [
-            np.flatnonzero(~contexts.labels & kept),
-            np.flatnonzero(contexts.labels & kept),
-        ]
+        sides = label_positions(contexts)
         counts = np.concatenate(
             [np.diff(np.searchsorted(side, contexts.offsets)) for side in sides]
         )
-        self.tokens = np.concatenate(sides)
         self.groups = np.flatnonzero(counts)
         self.sizes = counts[self.groups]
-        self.x = contexts.values[:, 0][self.tokens]
-        self.omega = None if contexts.weights is None else contexts.weights[self.tokens]
-        self._edges: dict[int, FloatArray] = {}
-        self._windows: dict[int, dict[int, Window]] = {1: {}, -1: {}}
+        self.starts = np.cumsum(self.sizes) - self.sizes
+        self.x = _gather(contexts.values[:, 0], sides)
+        weights = contexts.weights
+        self.omega = None if weights is None else _gather(weights, sides)
+        self._extremes: dict[int, FloatArray] = {}
+        self._windows = {1: Recent(), -1: Recent()}
+
+    def extremes(self, sign: int) -> FloatArray:
+        """ndarray of shape (n_groups,): largest observation, or least for sign -1."""
+        if sign not in self._extremes:
+            extreme = np.maximum if sign > 0 else np.minimum
+            self._extremes[sign] = extreme.reduceat(self.x, self.starts)
+        return self._extremes[sign]
 
     def label_edges(self) -> tuple[FloatArray, FloatArray]:
         """Largest observation with label 1 and smallest with label 0 of each context.
@@ -210,56 +257,73 @@ class LabelGroups:
         last = np.full(self.n_tasks, -np.inf)
         first = np.full(self.n_tasks, np.inf)
         one = self.groups >= self.n_tasks
-        starts = np.cumsum(self.sizes) - self.sizes
-        last[self.groups[one] - self.n_tasks] = np.maximum.reduceat(self.x, starts)[one]
-        first[self.groups[~one]] = np.minimum.reduceat(self.x, starts)[~one]
+        last[self.groups[one] - self.n_tasks] = self.extremes(1)[one]
+        first[self.groups[~one]] = self.extremes(-1)[~one]
         return last, first
 
-    def window(self, scale: float, *, whole: bool = False) -> tuple[FloatArray, Window]:
-        """Edges of the groups, and the tokens that matter at a scale.
-
-        Parameters
-        ----------
-        scale : float
-            Its sign says which edge the tilt leans to.
-        whole : bool
-            Keep every token, whatever its distance.
-
-        Returns
-        -------
-        edge : ndarray of shape (n_groups,)
-        window : Window
-        """
+    def window(self, scale: float) -> Window:
+        """The tokens that matter to tilts by some scale, kept for the next time."""
         sign = 1 if scale >= 0 else -1
-        known = self._windows[sign]
-        if 0 not in known:
-            starts = np.cumsum(self.sizes) - self.sizes
-            extreme = np.maximum if sign > 0 else np.minimum
-            edge = self._edges[sign] = extreme.reduceat(self.x, starts)
-            z = np.repeat(edge, self.sizes)
-            z -= self.x
-            known[0] = Window(np.abs(z, out=z), self.omega, self.sizes)
-        octave = 0 if whole else max(0, int(np.frexp(abs(scale))[1]) - 1)
-        if octave not in known:
-            nearest = max(level for level in known if level < octave)
-            known[octave] = known[nearest].within(self._reach() / 2.0**octave)
-        return self._edges[sign], known[octave]
+        low = 0.0  # the least scale that the window serves
+        if abs(scale) >= self._least_cut:
+            low = 2.0 ** (np.floor(_STEPS * np.log2(abs(scale))) / _STEPS)
+        recent = self._windows[sign]
+        window: Window = recent.get(low, lambda: self._within(sign, low, recent.known))
+        return window
 
-    def _reach(self) -> float:
-        """Distance beyond which all tokens of a group together vanish at scale 1.
+    @cached_property
+    def _least_cut(self) -> float:
+        """The scale up to which all tokens are near enough to matter."""
+        with np.errstate(over="ignore", divide="ignore"):
+            extent = self.extremes(1) - self.extremes(-1)
+            return float(np.min(self._cut / extent))
 
-        Relative to the token at the edge, they are at most ``n r exp(-z)``, ``r`` being
-        the largest ratio of two weights; a ratio of up to 2^16 is provided for.
+    def _distances(self, sign: int) -> FloatArray:
+        """ndarray of shape (n_kept,): each token's distance to its group's edge."""
+        z = np.repeat(self.extremes(sign), self.sizes)
+        first, second = (z, self.x) if sign > 0 else (self.x, z)
+        return np.subtract(first, second, out=z)
+
+    def _within(self, sign: int, low: float, known: dict[float, Window]) -> Window:
+        """The tokens that matter to tilts from the scale `low` on.
+
+        They are among those of any lower scale, and those next to an edge stay so.
         """
-        if self.omega is None:
-            return _CUT
-        log_ratio = np.log(self.omega.max()) - np.log(self.omega.min())
-        return _CUT + max(0.0, float(log_ratio - 16 * np.log(2.0)))
+        below = max((other for other in known if other < low), default=None)
+        if below is None:
+            wide = Window(self._distances(sign), self.omega, self.sizes)
+        else:
+            wide = known[below]
+        if low == 0:
+            return wide
+        away = np.where(wide.z > 0, wide.z, np.inf)
+        behind = np.minimum.reduceat(away, wide.starts)
+        return wide.within(behind + self._cut / low)
 
-    def cumulants(self, scale: float, order: int, *, whole: bool = False) -> Cumulants:
+    def once(self, scale: float) -> Window:
+        """The tokens that matter to masses and means of the tilt by one scale.
+
+        For one evaluation. A group's mass is at least that of the token at its edge,
+        and its mean is as far from the edge as its spread: distances count from there.
+        """
+        z = self._distances(1 if scale >= 0 else -1)
+        with np.errstate(divide="ignore"):
+            return Window(z, self.omega, self.sizes).within(self._cut / abs(scale))
+
+    @cached_property
+    def _cut(self) -> FloatArray:
+        """``c`` above for each group; a ratio of two weights adds its logarithm."""
+        cut = _CUT + np.log(self.sizes)
+        if self.omega is not None:
+            cut += np.log(np.maximum.reduceat(self.omega, self.starts))
+            cut -= np.log(np.minimum.reduceat(self.omega, self.starts))
+        return cut
+
+    def cumulants(self, scale: float, order: int) -> Cumulants:
         """Mean, and variance and third cumulant for orders 1 and 2, at a scale."""
         side = 1.0 if scale >= 0 else -1.0  # x = edge - side * z
-        edge, window = self.window(scale, whole=whole)
+        edge = self.extremes(int(side))
+        window = self.window(scale) if order else self.once(scale)
         mass, *raw = window.sums(abs(scale), order + 1)
         moments = [sums / mass for sums in raw]
         first = moments[0]
@@ -278,15 +342,26 @@ class LabelGroups:
 
     def shares(self, scale: float) -> FloatArray:
         """ndarray of shape (n_kept,): each token's share of its tilted group."""
-        _, (z, omega, sizes) = self.window(scale, whole=True)
+        weight = self._distances(1 if scale >= 0 else -1)
         with np.errstate(over="ignore"):
-            weight = np.exp(-abs(scale) * z)
-        if omega is not None:
-            weight *= omega
-        starts = np.cumsum(sizes) - sizes
-        return weight / np.repeat(np.add.reduceat(weight, starts), sizes)
+            weight *= -abs(scale)
+        np.exp(weight, out=weight)
+        if self.omega is not None:
+            weight *= self.omega
+        return weight / np.repeat(np.add.reduceat(weight, self.starts), self.sizes)
 
     def _spread(self, per_group: FloatArray) -> FloatArray:
         table = np.zeros(2 * self.n_tasks)
         table[self.groups] = per_group
         return table.reshape(2, self.n_tasks)
+
+
+def _gather(array: FloatArray, sides: list[IntArray]) -> FloatArray:
+    """The elements at some positions, and then those at others."""
+    gathered = np.empty(sum(map(len, sides)))
+    start = 0
+    for side in sides:
+        # Positions are in bounds; to clip, unlike to check, writes straight to `out`.
+        array.take(side, out=gathered[start : start + len(side)], mode="clip")
+        start += len(side)
+    return gathered

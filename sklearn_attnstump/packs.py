@@ -7,21 +7,22 @@ works on which block, cannot change a bit of the result.
 
 from __future__ import annotations
 
+from concurrent.futures import CancelledError
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_attnstump.contexts import Contexts
 from sklearn_attnstump.head import Derivatives, Head
 from sklearn_attnstump.scaling import Scaling
+from sklearn_attnstump.workers import Workers
 
 FloatArray = NDArray[np.float64]
 
-# Tokens that a corpus on disk is read by.
-_STREAM = 1 << 20
+# Tokens of a block at most: what is made on the way to a block's pack, or read from
+# disk, takes little beside a corpus that is worth a thought about memory.
+_BLOCK = 1 << 18
 
 
 class Prepared(NamedTuple):
@@ -48,7 +49,7 @@ class StreamedBlock:
 
     def _pack(self) -> Any:
         unit, _ = self.scaling.apply(self.contexts, self.ends)
-        return self.head.pack(unit)
+        return self.head.pack_corpus(unit)
 
     def evaluate(self, coef: FloatArray, order: int) -> Derivatives:
         """Predictions, with derivatives up to `order`."""
@@ -65,13 +66,13 @@ class BlockedPack:
     Parameters
     ----------
     blocks : list of packs
-    pool : joblib.Parallel or None
-        Whose workers evaluate the blocks.
+    workers : Workers or None
+        Who evaluate the blocks.
     """
 
-    def __init__(self, blocks: list[Any], pool: Parallel | None) -> None:
+    def __init__(self, blocks: list[Any], workers: Workers | None) -> None:
         self.blocks = blocks
-        self.pool = pool
+        self.workers = workers
 
     def evaluate(self, coef: FloatArray, order: int) -> Derivatives:
         """Predictions, with derivatives up to `order`."""
@@ -88,18 +89,67 @@ class BlockedPack:
         return np.concatenate(last), np.concatenate(first)
 
     def _each(self, method: str, *args: Any) -> list[Any]:
-        if self.pool is None:
-            return [_call(block, method, *args) for block in self.blocks]
-        return self.pool(delayed(_call)(block, method, *args) for block in self.blocks)
+        jobs = [(block, method, *args) for block in self.blocks]
+        if self.workers is None:
+            return [_call(*job) for job in jobs]
+        return self.workers.map(_call, jobs)
+
+
+class ScatteredPack(BlockedPack):
+    """Blocks that stay with the workers of a Dask cluster.
+
+    joblib sends the arguments of a call with each call. Here every thread of the
+    cluster is sent one run of the blocks, once, and is asked to evaluate that. It then
+    has nothing in its queue that Dask could move to another worker. A worker that
+    retires hands its blocks on.
+
+    Parameters
+    ----------
+    blocks : list of packs
+    backend : joblib's backend for Dask
+    """
+
+    def __init__(self, blocks: list[Any], backend: Any) -> None:
+        self.client = backend.client
+        self.waiting = backend.retrieval_context  # gives way, where in a worker itself
+        threads = [
+            worker for worker, n in self.client.ncores().items() for _ in range(n)
+        ]
+        self.homes = threads[: len(blocks)]
+        ends = np.linspace(0, len(blocks), len(self.homes) + 1).astype(int)
+        self.runs = [
+            self.client.scatter(
+                BlockedPack(blocks[start:stop], None), workers=[home], hash=False
+            )
+            for home, start, stop in zip(self.homes, ends, ends[1:], strict=False)
+        ]
+
+    def _each(self, method: str, *args: Any) -> list[Any]:
+        jobs = [
+            self.client.submit(
+                _call,
+                run,
+                method,
+                *args,
+                workers=[home],
+                allow_other_workers=True,
+                pure=False,
+            )
+            for home, run in zip(self.homes, self.runs, strict=True)
+        ]
+        try:
+            with self.waiting():
+                return self.client.gather(jobs)
+        except CancelledError as error:
+            raise RuntimeError(
+                "a worker of the Dask cluster was lost, and with it a part of the "
+                "corpus. Fit again, with more memory for each worker if that was "
+                "the reason."
+            ) from error
 
 
 def _call(block: Any, method: str, *args: Any) -> Any:
     return getattr(block, method)(*args)
-
-
-def make_pool(n_jobs: int | None) -> Parallel:
-    """Workers that stay for a whole fit: threads, unless a backend is configured."""
-    return Parallel(n_jobs=n_jobs, prefer="threads")
 
 
 def prepare(
@@ -109,16 +159,15 @@ def prepare(
     *,
     scaling: Scaling,
     head: Head,
-    pool: Parallel,
+    workers: Workers,
 ) -> Prepared:
     """Scale and pack a corpus; `head` learns from its thresholds.
 
     A corpus whose values are a `numpy.memmap` is taken to be larger than memory and is
     read block by block at each evaluation; any other is packed once.
     """
-    n_workers = effective_n_jobs(pool.n_jobs)
     streamed = isinstance(contexts.values, np.memmap)
-    blocks = list(contexts.blocks(_block_size(contexts, n_workers, streamed)))
+    blocks = list(contexts.blocks(_block_size(contexts, workers.n_jobs, streamed)))
     lo, hi = scaling.ends(contexts)
     units, targets = [], []
     for tasks in blocks:
@@ -134,17 +183,21 @@ def prepare(
             for tasks in blocks
         ]
     else:
-        packs = [head.pack(unit) for unit in units]
-    return Prepared(
-        BlockedPack(packs, pool if n_workers > 1 and len(packs) > 1 else None),
-        unit_thresholds,
-    )
+        packs = [head.pack_corpus(units.pop(0)) for _ in blocks]
+    return Prepared(_spread(packs, workers), unit_thresholds)
+
+
+def _spread(packs: list[Any], workers: Workers) -> BlockedPack:
+    """The blocks of a corpus, beside those who are to work on them."""
+    if workers.n_jobs == 1 or len(packs) == 1:
+        return BlockedPack(packs, None)
+    if hasattr(getattr(workers.backend, "client", None), "scatter"):  # joblib's Dask
+        return ScatteredPack(packs, workers.backend)
+    return BlockedPack(packs, workers)
 
 
 def _block_size(contexts: Contexts, n_workers: int, streamed: bool) -> int:
     """Tokens of a block: two blocks for each worker, so that none waits long."""
-    if streamed:
-        return _STREAM
-    if n_workers == 1:
-        return contexts.n_tokens
-    return -(-contexts.n_tokens // (2 * n_workers))
+    if streamed or n_workers == 1:
+        return _BLOCK
+    return min(_BLOCK, -(-contexts.n_tokens // (2 * n_workers)))

@@ -242,7 +242,10 @@ def _open(text: str) -> _Entries:
             text, object_pairs_hook=_no_duplicates, parse_constant=_no_constant
         )
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"this is not JSON as to_json writes it: {error}") from None
+        hint = "" if "{" in text else " It looks like a path: read the file first."
+        raise ValueError(
+            f"this is not JSON as to_json writes it: {error}.{hint}"
+        ) from None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise ValueError(
             f"this is JSON, but not a stump's: its 'format' is not {FORMAT!r}."

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -27,6 +28,9 @@ Range = tuple[float, float]
 
 DIRECTIONS = ("<=", ">=")
 SCALINGS = ("range", "context", "rank")
+
+# Tokens that are looked at together where a corpus on disk may be larger than memory.
+_CHUNK = 1 << 18
 
 
 class UnitMap(Protocol):
@@ -80,9 +84,10 @@ class AffineMap:
     def _to_unit(
         self, x: FloatArray, origin: FloatArray, span: FloatArray, unit: FloatArray
     ) -> FloatArray:
-        x, span = x * unit, np.where(span > 0, span, np.inf)
-        x = np.subtract(*((origin, x) if self.falling else (x, origin)), out=x)
-        return np.divide(x, span, out=x)
+        if not (unit == 1).all():
+            x = x * unit
+        distance = np.subtract(*((origin, x) if self.falling else (x, origin)))
+        return np.divide(distance, np.where(span > 0, span, np.inf), out=distance)
 
     def to_feature(self, unit: FloatArray) -> FloatArray:
         """Unit coordinates, one row for each context, into the feature's units."""
@@ -169,15 +174,33 @@ def learned_range(contexts: Contexts, thresholds: FloatArray | None) -> Range:
 
 def context_ranges(contexts: Contexts) -> tuple[FloatArray, FloatArray]:
     """Least and largest observation of positive weight of each context."""
-    x = contexts.values[:, 0]
-    starts = contexts.offsets[:-1]
-    if contexts.weights is None:
-        return np.minimum.reduceat(x, starts), np.maximum.reduceat(x, starts)
-    seen = contexts.weights > 0
-    return (
-        np.minimum.reduceat(np.where(seen, x, np.inf), starts),
-        np.maximum.reduceat(np.where(seen, x, -np.inf), starts),
-    )
+    lo, hi = np.full(len(contexts), np.inf), np.full(len(contexts), -np.inf)
+    for tokens, tasks, sizes in _chunks(contexts):
+        low = high = contexts.values[tokens, 0]
+        if contexts.weights is not None:
+            seen = contexts.weights[tokens] > 0
+            low, high = np.where(seen, low, np.inf), np.where(seen, high, -np.inf)
+        starts = np.cumsum(sizes) - sizes
+        lo[tasks] = np.minimum(lo[tasks], np.minimum.reduceat(low, starts))
+        hi[tasks] = np.maximum(hi[tasks], np.maximum.reduceat(high, starts))
+    return lo, hi
+
+
+def _chunks(contexts: Contexts) -> Iterator[tuple[slice, slice, NDArray[np.int64]]]:
+    """Some tokens after the others, even of one context: which, of which tasks.
+
+    Yields
+    ------
+    tokens, tasks : slice
+    sizes : ndarray of int of shape (n_tasks,)
+        How many of the tokens belong to each of the tasks.
+    """
+    for start in range(0, contexts.n_tokens, _CHUNK):
+        stop = min(start + _CHUNK, contexts.n_tokens)
+        first = int(np.searchsorted(contexts.offsets, start, side="right")) - 1
+        last = int(np.searchsorted(contexts.offsets, stop, side="left"))
+        bounds = np.clip(contexts.offsets[first : last + 1], start, stop)
+        yield slice(start, stop), slice(first, last), np.diff(bounds)
 
 
 def direction_balance(
@@ -188,16 +211,18 @@ def direction_balance(
     1 where every label is 1 below its threshold and 0 above, -1 the other way round;
     by weight, tokens that equal their threshold left out.
     """
-    cuts = np.repeat(thresholds, contexts.sizes)
-    x = contexts.values[:, 0]
-    side = (x < cuts).astype(np.float64) - (x > cuts)
-    if contexts.weights is not None:
-        side *= contexts.weights
-    if task_weights is not None:
-        side *= np.repeat(task_weights, contexts.sizes)
-    total = np.abs(side).sum()
-    side[~contexts.labels] *= -1
-    return float(side.sum() / total) if total > 0 else 0.0
+    balance = total = 0.0
+    for tokens, tasks, sizes in _chunks(contexts):
+        x, cuts = contexts.values[tokens, 0], np.repeat(thresholds[tasks], sizes)
+        side = (x < cuts).astype(np.float64) - (x > cuts)
+        if contexts.weights is not None:
+            side *= contexts.weights[tokens]
+        if task_weights is not None:
+            side *= np.repeat(task_weights[tasks], sizes)
+        total += float(np.abs(side).sum())
+        side[~contexts.labels[tokens]] *= -1
+        balance += float(side.sum())
+    return balance / total if total > 0 else 0.0
 
 
 def shown_direction(

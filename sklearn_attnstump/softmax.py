@@ -23,7 +23,7 @@ from scipy.special import expit
 from sklearn_attnstump.contexts import Contexts
 from sklearn_attnstump.coordinates import Coordinates, ScoreCoordinates
 from sklearn_attnstump.head import Derivatives, Head, Packed, as_pair
-from sklearn_attnstump.moments import Cumulants, LabelGroups, merge
+from sklearn_attnstump.moments import Cumulants, LabelGroups, label_positions, merge
 
 FloatArray = NDArray[np.float64]
 
@@ -99,7 +99,7 @@ class SingleHead(Head):
         for piece in pieces:
             groups = LabelGroups(piece)
             for side, parts in zip(sides, tilts, strict=True):
-                parts.append(groups.cumulants(float(side[0]), 0, whole=True))
+                parts.append(groups.cumulants(float(side[0]), 0))
             edges = groups.label_edges()
             last, first = np.maximum(last, edges[0]), np.minimum(first, edges[1])
         predictions = [
@@ -209,9 +209,7 @@ class _SinglePack:
 
     def evaluate(self, coef: FloatArray, order: int) -> Derivatives:
         scale, label_score = float(coef[0]), float(coef[1])
-        # A prediction is one evaluation: windows would not pay, and would let the other
-        # contexts of a call decide what counts as negligible.
-        tilted = self.groups.cumulants(scale, order, whole=order == 0)
+        tilted = self.groups.cumulants(scale, order)
         return _mix(tilted, scale, label_score, order=order)
 
 
@@ -305,9 +303,10 @@ def _token_weights(
 ) -> FloatArray:
     """Attention on every token, flat, in the order of the contexts."""
     scale, label_score = float(coef[0]), float(coef[1])
-    tilted = groups.cumulants(scale, 0, whole=True)
+    tilted = groups.cumulants(scale, 0)
     logit = _label_logit(tilted, scale, label_score)
     share = np.concatenate([expit(-logit), expit(logit)])[groups.groups]
     flat = np.zeros(contexts.n_tokens)
-    flat[groups.tokens] = groups.shares(scale) * np.repeat(share, groups.sizes)
+    tokens = np.concatenate(label_positions(contexts))
+    flat[tokens] = groups.shares(scale) * np.repeat(share, groups.sizes)
     return flat

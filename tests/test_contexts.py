@@ -147,6 +147,15 @@ class TestForms:
         assert joined.feature_names == ("x",)
         assert joined.classes == ("a", "b")
 
+    def test_joined_contexts_without_names_are_numbered_anew(self):
+        two, three = Contexts([(X0, Y0)] * 2), Contexts([(X0, Y0)] * 3)
+        assert Contexts([two, three]).task_ids.tolist() == [0, 1, 2, 3, 4]
+        # Numbers that say which task of a whole it is are names, and so are others.
+        assert Contexts([three[2], three[2], two]).task_ids.tolist() == [2, 2, 0, 1]
+        assert Contexts([three[::-1], two]).task_ids.tolist() == [2, 1, 0, 0, 1]
+        named = Contexts(two, task_ids=[0.0, 1.0])
+        assert Contexts([named, two]).task_ids.tolist() == [0.0, 1.0, 0, 1]
+
     def test_joined_contexts_know_the_classes_that_any_of_them_knows(self):
         one = Contexts([(X1, ["yes", "yes"])], positive="yes")
         two = Contexts([(X1, ["yes", "no"])], positive="yes")
@@ -399,7 +408,7 @@ class TestRefused:
             ("contexts", r"contexts cannot be read from str"),
             (None, r"contexts cannot be read from NoneType"),
             (((x, y) for x, y in [(X0, Y0)]), r"cannot be read from generator"),
-            ([(["a", "b"], Y1)], r"task 0: numbers are needed, found list"),
+            ([(["a", "b"], Y1)], r"task 0: numbers are needed, found the string"),
             ([(X0, Y0), (np.array(["a", "b"]), Y1)], r"task 1: numbers are needed"),
             ([(np.array([1j, 2]), Y1)], r"task 0: numbers are needed, found complex"),
             (
@@ -670,3 +679,22 @@ class TestDerived:
     def test_a_pickled_slice_does_not_carry_the_whole(self):
         contexts = Contexts([(np.arange(20_000), np.arange(20_000) < 5), (X1, Y1)])
         assert len(pickle.dumps(contexts[1])) < 5_000
+
+
+class TestAlign:
+    contexts = Contexts([([0, 1], [1, 0])] * 2, task_ids=["ann", "bob"])
+
+    def test_a_task_without_threshold_is_named_beside_what_there_is(self):
+        for known in ({"cid": 1.0}, {"ann": np.nan, "cid": 1.0}):
+            match = r"task 0 \('ann'\) has no threshold.*the first is '(ann|cid)'"
+            with pytest.raises(ValueError, match=match):
+                self.contexts.align(known)
+
+    def test_two_thresholds_are_one_too_many(self):
+        known = pd.Series([1.0, 2.0, 3.0], ["ann", "bob", "bob"])
+        with pytest.raises(ValueError, match=r"'bob'\) has 2 thresholds"):
+            self.contexts.align(known)
+
+    def test_a_frame_is_no_mapping(self):
+        with pytest.raises(TypeError, match="set_index"):
+            self.contexts.align(pd.DataFrame({"threshold": [1.0, 2.0]}))

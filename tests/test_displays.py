@@ -7,6 +7,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
 
 from sklearn_attnstump import Contexts, GibbsHead, PretrainedAttentionStump
 from sklearn_attnstump.datasets import make_stump_tasks
@@ -59,8 +61,24 @@ def test_importing_the_displays_does_not_import_matplotlib():
 
 def test_a_missing_matplotlib_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r"sklearn-attnstump\[plot\]"):
+    with pytest.raises(ImportError, match="pip install matplotlib"):
         ThresholdErrorDisplay([1, 2], {"a": [1, 2]}).plot()
+
+
+def test_what_is_no_stump_is_named():
+    X = [([0.1, 0.9], [1, 0])]
+    wrong = make_pipeline(PretrainedAttentionStump.from_coef((5, 6), scaling="rank"))
+    for call in (
+        lambda: AttentionDisplay.from_estimator(wrong, X),
+        lambda: LossLandscapeDisplay.from_estimator(
+            wrong, X, [0.5], feature_score=(1, 2), label_score=(1, 2)
+        ),
+        lambda: PretrainingPathDisplay.from_estimator(wrong),
+    ):
+        with pytest.raises(TypeError, match=r"got Pipeline.*pipeline\[-1\]"):
+            call()
+    with pytest.raises(NotFittedError):
+        AttentionDisplay.from_estimator(PretrainedAttentionStump(), X)
 
 
 DISPLAYS = [

@@ -4,6 +4,7 @@ import warnings
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from sklearn.base import clone
@@ -311,7 +312,7 @@ class TestHardContexts:
     def test_one_label_alone(self, corpus, head):
         X, y = corpus
         message = (
-            r"^2 of 42 contexts have one label only, .*task 40 .* use anchors=True"
+            r"^2 of 42 contexts have one label only, .*task 40; .* use anchors=True"
         )
         with pytest.warns(UserWarning, match=message) as got:
             estimator = short(head).fit(Contexts([X, Contexts(LONE * 2)]), [*y, 0.5, 1])
@@ -326,7 +327,7 @@ class TestHardContexts:
     def test_labels_that_no_threshold_separates(self, corpus, head):
         X, y = corpus
         message = r"^no threshold separates the labels of 1 of 41 .* is task 40\."
-        both = Contexts(Contexts([X, Contexts(MIXED)]), task_ids=np.arange(41))
+        both = Contexts([X, Contexts(MIXED)])
         with pytest.warns(UserWarning, match=message) as got:
             estimator = short(head).fit(both, [*y, 0.25])
         assert len(got) == 1
@@ -552,3 +553,37 @@ class TestDegenerate:
         prediction = estimator.predict(X)
         assert np.isfinite(prediction).all()
         assert prediction[0] > prediction[1]
+
+
+def test_settings_of_a_head_need_the_head():
+    with pytest.raises(ValueError, match=r"head__prior.*head='gibbs'.*GibbsHead\(\)"):
+        PretrainedAttentionStump("gibbs").set_params(head__prior="corpus")
+    stump = PretrainedAttentionStump("gibbs")
+    assert stump.set_params(head=GibbsHead(), head__prior="corpus") is stump
+    assert stump.head.prior == "corpus"
+
+
+def test_a_series_in_another_order_is_refused():
+    items = [([0.1, 0.4, 0.9], [1, 1, 0]), ([0.1, 0.5, 0.8], [1, 0, 0])] * 3
+    contexts = Contexts(items, task_ids=list("abcdef"))
+    y = pd.Series(np.linspace(0.2, 0.6, 6), list("abcdef"))
+    stump = PretrainedAttentionStump("gibbs")
+    with pytest.raises(ValueError, match=r"'a'\) stands beside the threshold of 'f'"):
+        stump.fit(contexts, y[::-1])
+    with pytest.raises(ValueError, match=r"contexts\.align\(y\)"):
+        stump.fit(contexts, y).conformalize(contexts, y[::-1])
+    numbered = y.set_axis(range(6))[::-1]  # of a frame that was sorted: no names
+    assert stump.fit(Contexts(items), numbered).n_iter_ > 0
+
+
+@pytest.mark.parametrize("pair", [("Yes", "yes"), ("No", "yes"), ("nein", "ja")])
+def test_another_spelling_of_the_labels_is_refused(pair):
+    def contexts(no, yes):
+        items = [([0.1, 0.4, 0.9], [yes, yes, no]), ([0.1, 0.5, 0.8], [yes, no, no])]
+        return Contexts(items, positive=yes)
+
+    stump = PretrainedAttentionStump("gibbs").fit(contexts("no", "yes"), [0.6, 0.3])
+    with pytest.raises(ValueError, match="Spell labels as at fit"):
+        stump.predict(contexts(*pair))
+    expected = stump.predict(contexts("no", "yes"))
+    np.testing.assert_array_equal(stump.predict(contexts(0, 1)), expected)

@@ -40,7 +40,7 @@ def head(request):
 
 
 def prior_of(head):
-    return head._prior()
+    return head.prior_in_use()
 
 
 def naive_head(head, x, labels, weights, coef):
@@ -237,6 +237,32 @@ def test_derivatives_by_finite_differences(head, coef):
 
 
 # Laws.
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1, 0.4])
+@pytest.mark.parametrize(
+    "coef", [(0.05, 1.0), (0.7, 0.3), (2.5, 1.0), (6.0, 3.0), (20.0, 1.0), (300.0, 2.0)]
+)
+def test_gaps_that_do_not_matter_are_left_out_in_pretraining(head, noise, coef):
+    """The corpus's pack gives what the whole gives, to the digits that derivatives of
+    a hundred times smaller terms have, and none of it depends on the other contexts."""
+    rng = np.random.default_rng(3)
+    items = []
+    for size in (400, 3, 1000, 1, 60):
+        x = rng.uniform(size=size)
+        items.append((x, (x <= rng.uniform()) ^ (rng.uniform(size=size) < noise)))
+    contexts, coef = Contexts(items), np.array(coef)
+    pack = head.pack_corpus(contexts)
+    found, everything = pack.evaluate(coef, 2), head.pack(contexts).evaluate(coef, 2)
+    for got, want in zip(found, everything, strict=True):
+        assert_allclose(got, want, rtol=1e-9, atol=1e-12 * np.abs(want).max())
+    for task in range(len(items)):
+        alone = head.pack_corpus(contexts[task]).evaluate(coef, 2)
+        for got, want in zip(alone, found, strict=True):
+            assert_array_equal(got[0], want[task])
+    pack.evaluate(np.array([1.0, 1.0]), 1)  # no trace of what was asked in between
+    for got, want in zip(pack.evaluate(coef, 2), found, strict=True):
+        assert_array_equal(got, want)
 
 
 def test_weights_sum_to_one(head):

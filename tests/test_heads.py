@@ -226,6 +226,30 @@ def test_evaluations_leave_no_trace_in_the_pack(head):
             assert_array_equal(before, after)
 
 
+def test_derivatives_keep_their_digits_where_one_token_has_all_weight():
+    """Far out the edge outweighs its neighbour, here by exp(200), and all derivatives
+    by the feature score come from that neighbour: ``v_1 = d^2 exp(-a d)``."""
+    x, labels = np.array([0.1, 0.3, 0.8, 0.9]), [1, 1, 0, 0]
+    for scale in (200.0, 1000.0, 3000.0):
+        _, jacobian, hessian = SingleHead().derivatives([(x, labels)], (scale, 1e4))
+        tail = np.exp(-scale * (x[1] - x[0]))
+        assert_allclose(jacobian[0, 0], 0.2**2 * tail, rtol=1e-12)
+        assert_allclose(hessian[0, 0, 0], -(0.2**3) * tail, rtol=1e-12)
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize("scale", [3.0, 60.0, 450.0, -2e3, 1e6])
+def test_windows_know_nothing_of_other_contexts(head, order, scale):
+    contexts = Contexts(large(seed=19))
+    coef = np.array([scale, 1.1 * scale])
+    together = head.pack(contexts).evaluate(coef, order)
+    for task in range(len(contexts)):
+        alone = head.pack(contexts[task]).evaluate(coef, order)
+        for part, whole in zip(alone, together, strict=True):
+            if len(whole):
+                assert_array_equal(part[0], whole[task])
+
+
 def test_weights_of_very_different_sizes(head):
     """A token far from the edge can outweigh it, here by a factor of 1e200."""
     x, labels = np.array([0.1, 0.35, 0.3, 0.9]), np.array([1, 1, 1, 0])

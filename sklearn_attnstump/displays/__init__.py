@@ -3,7 +3,7 @@
 They follow scikit-learn's displays. The constructor takes arrays; class methods named
 ``from_...`` compute the arrays and draw at once; `plot` draws on axes that are given or
 makes some, and keeps what it drew in attributes that end with an underscore. Only
-`plot` imports matplotlib.
+`plot` imports matplotlib, which ``pip install matplotlib`` brings.
 
 - `PretrainingPathDisplay`: the scores, their calibration and the loss against time.
 - `LossLandscapeDisplay`: the loss over the two scores, with the path on it.

@@ -15,6 +15,7 @@ from sklearn_attnstump.displays._style import (
     add_legend,
     line_style,
     new_axes,
+    refuse_others,
 )
 
 if TYPE_CHECKING:
@@ -168,6 +169,7 @@ class AttentionDisplay:
         >>> display.edges, display.weights.round(2)
         (array([0. , 0.1, 0.3, 0.8, 1. ]), array([0.  , 0.04, 0.92, 0.04]))
         """
+        refuse_others(estimator, "AttentionDisplay")
         context = Contexts(X, classes=estimator.label_classes_)[task]
         with warnings.catch_warnings():  # the picture shows what they would say
             warnings.simplefilter("ignore", UserWarning)
@@ -282,7 +284,7 @@ class AttentionDisplay:
             kept = labels == label
             lines += self.ax_.plot(values[kept], heights[kept], **style)
         # Room for the lower halves of the markers on the axis.
-        top = 1.05 * float(np.max(self.weights))
+        top = 1.05 * float(np.asarray(self.weights, dtype=np.float64).max())
         self.ax_.set_ylim(-0.03 * top, top)
         return lines[0], lines[1]
 

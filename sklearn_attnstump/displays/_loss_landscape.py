@@ -15,6 +15,7 @@ from sklearn_attnstump.displays._style import (
     add_legend,
     line_style,
     new_axes,
+    refuse_others,
 )
 from sklearn_attnstump.theory import population_loss
 
@@ -231,6 +232,7 @@ class LossLandscapeDisplay:
         [[0.0119 0.095 ]
          [0.0128 0.0053]]
         """
+        refuse_others(estimator, "LossLandscapeDisplay")
         if estimator.scaling != "range":
             raise ValueError(
                 "A landscape needs one unit of length for all contexts, that of "

@@ -15,6 +15,7 @@ from sklearn_attnstump.displays._style import (
     labelled,
     line_style,
     new_axes,
+    refuse_others,
 )
 from sklearn_attnstump.theory import asymptotic_path, population_flow, population_loss
 
@@ -164,6 +165,7 @@ class PretrainingPathDisplay:
         >>> display.ax_.get_ylabel()
         'loss $L$'
         """
+        refuse_others(estimator, "PretrainingPathDisplay")
         path = getattr(estimator, "path_", None)
         if path is None:
             raise ValueError(

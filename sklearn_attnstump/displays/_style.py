@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,6 +17,17 @@ BLUE, VERMILION, GREEN = "#0072b2", "#d55e00", "#009e73"
 PALETTE = (BLUE, VERMILION, GREEN, "#cc79a7", "#e69f00", "#56b4e9")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 REFERENCE: dict[str, Any] = {"color": "black", "linestyle": "--", "linewidth": 1.0}
+
+
+def refuse_others(estimator: Any, display: str) -> None:
+    """Refuse what is no stump with a head, and one that is not fitted."""
+    if not hasattr(estimator, "attention"):
+        raise TypeError(
+            f"{display} draws a PretrainedAttentionStump, got "
+            f"{type(estimator).__name__}. Of a search pass best_estimator_; of a "
+            "pipeline the last step, pipeline[-1], and contexts as that step sees them."
+        )
+    check_is_fitted(estimator, "coef_")
 
 
 def new_axes(n_panels: int, ax: Any) -> NDArray[Any]:
@@ -29,8 +41,8 @@ def new_axes(n_panels: int, ax: Any) -> NDArray[Any]:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError(
-            "Displays draw with matplotlib, which is not installed. Install it with "
-            "pip install 'sklearn-attnstump[plot]'."
+            "Displays draw with matplotlib, which is not installed: pip install "
+            "matplotlib."
         ) from error
 
     if ax is None:

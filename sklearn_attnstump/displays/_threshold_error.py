@@ -297,6 +297,9 @@ class ThresholdErrorDisplay:
             )
         if x.min() > 0 and x.max() > 5 * x.min():
             self.ax_.set_xscale("log")
+            if len(np.unique(x)) <= 10:  # name what was measured, not powers of ten
+                self.ax_.set_xticks(x, [f"{value:g}" for value in x])
+                self.ax_.set_xticks([], minor=True)
         if all((np.asarray(error) > 0).all() for error in self.errors.values()):
             self.ax_.set_yscale("log")
         self.ax_.set(xlabel=self.x_name, ylabel=self.error_name)
