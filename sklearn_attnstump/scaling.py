@@ -86,6 +86,8 @@ class AffineMap:
     ) -> FloatArray:
         if not (unit == 1).all():
             x = x * unit
+        elif not self.falling and not origin.any() and (span == 1).all():
+            return x  # the unit interval itself
         distance = np.subtract(*((origin, x) if self.falling else (x, origin)))
         return np.divide(distance, np.where(span > 0, span, np.inf), out=distance)
 
@@ -284,6 +286,11 @@ class Scaling:
         A context outside `feature_range` is refused, or its range widened; `report`
         says whether that is spoken of.
         """
+        if self.feature_range is not None and self.kind == "range":
+            x, (lowest, highest) = contexts.values, self.feature_range
+            if lowest <= x.min() and x.max() <= highest:  # as a rule: no need to look
+                n_tasks = len(contexts)  # at each context
+                return np.full(n_tasks, lowest), np.full(n_tasks, highest)
         lo, hi = context_ranges(contexts)
         if self.feature_range is not None and self.kind != "context":
             outside = (lo < self.feature_range[0]) | (hi > self.feature_range[1])
