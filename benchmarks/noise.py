@@ -115,7 +115,7 @@ NAMES = [
     "reflected, anchors",
     "scikit-learn stump",
     "logistic regression",
-    "best cut",
+    "ERM, mean",
     "**Gibbs**",
     "Bayes",
 ]
@@ -143,7 +143,7 @@ def by_noise_and_size(laws: dict[str, dict[str, Any]], sizes: list[int]) -> str:
 def few_points() -> str:
     """Mean absolute errors where a learned prior helps: thresholds on [0.1, 0.9]."""
     header = [
-        *["flips", "n", "scikit-learn stump", "best cut", "Gibbs, corpus prior"],
+        *["flips", "n", "scikit-learn stump", "ERM, mean", "Gibbs, corpus prior"],
         *["Bayes mean", "ratio", "better than the stump by"],
         *["Gibbs median", "Bayes median", "ratio"],
     ]
@@ -241,9 +241,9 @@ observations a task. Heads are used from their default settings with
 `feature_range=(0, 1)` and `solver='newton'`; evaluations and seconds are those of the
 Gibbs head's fit, on one core. The baselines are those of
 `sklearn_attnstump.baselines`: scikit-learn's stump and its logistic regression are
-fitted to each context anew (here to the first {N_SLOW:,}), the best cut is the mean of
-the middles of all gaps that contradict the fewest labels, and Bayes is the exact
-posterior mean for the law that made the labels.
+fitted to each context anew (here to the first {N_SLOW:,}), "ERM, mean" is
+`ERMStump("mean")`, the mean of the middles of all gaps that contradict the fewest
+labels, and Bayes is the exact posterior mean for the law that made the labels.
 """
 
 ON_CURVES = """

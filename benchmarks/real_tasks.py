@@ -147,7 +147,7 @@ METHODS = {
     "constant (mean)": DummyRegressor(),
     "constant (median)": DummyRegressor(strategy="median"),
     "scikit-learn stump": DecisionStump(direction=">="),
-    "best cut": ERMStump("mean", direction=">="),
+    "ERM, mean": ERMStump("mean", direction=">="),
     "Gibbs, uniform prior": gibbs("uniform"),
     "Gibbs, corpus prior": gibbs("corpus"),
     "Gibbs, corpus prior, half the bandwidth": gibbs("corpus", bandwidth=0.5),
