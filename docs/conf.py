@@ -2,7 +2,6 @@
 
 import importlib
 import os
-from pathlib import Path
 from types import FunctionType
 
 import sklearn_attnstump
@@ -108,16 +107,6 @@ def own_members(fullname):
 
 autosummary_context = {"own_members": own_members}
 
-# Pages that scripts in benchmarks/ write, and others that may not be there yet.
-_OPTIONAL = ("theory", "comparison", "classifier", "slopes", "speed")
-
-
-def leave_out_missing(app, docname, source):
-    """Take pages that are not there out of the contents lists."""
-    for name in _OPTIONAL:
-        if not Path(app.srcdir, f"{name}.md").exists():
-            source[0] = source[0].replace(f"\n{name}\n", "\n")
-
 
 def trim_code(app, doctree):
     """Drop the empty line that ends a doctest in Markdown."""
@@ -132,5 +121,4 @@ def trim_code(app, doctree):
 
 def setup(app):
     """Register what is done at build time."""
-    app.connect("source-read", leave_out_missing)
     app.connect("doctree-read", trim_code)
