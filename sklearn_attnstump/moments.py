@@ -194,11 +194,11 @@ class Recent:
 
 def label_positions(contexts: Contexts) -> list[IntArray]:
     """Positions of the tokens of positive weight: label 0, and label 1."""
-    kept = contexts.labels if contexts.weights is None else contexts.weights > 0
-    zero, one = ~contexts.labels, contexts.labels
-    if contexts.weights is not None:
-        zero, one = zero & kept, one & kept
-    return [np.flatnonzero(zero), np.flatnonzero(one)]
+    labels = contexts.labels
+    if contexts.weights is None:
+        return [np.flatnonzero(~labels), np.flatnonzero(labels)]
+    kept = contexts.weights > 0
+    return [np.flatnonzero(~labels & kept), np.flatnonzero(labels & kept)]
 
 
 class LabelGroups:
