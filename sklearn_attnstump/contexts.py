@@ -355,7 +355,7 @@ class Contexts(Sequence["Contexts"]):
                 f"{self._name_token(token)} has the weight {weights[token]}. "
                 "Weights must be at least 0."
             )
-        empty = np.logical_and.reduceat(weights == 0, self.offsets[:-1])
+        empty = np.maximum.reduceat(weights, self.offsets[:-1]) == 0
         if empty.any():
             raise ValueError(
                 f"{self.name(int(np.argmax(empty)))} has no token of positive weight. "

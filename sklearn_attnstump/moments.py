@@ -174,11 +174,7 @@ class Window:
 
 
 class Recent:
-    """What was made for the last two keys, so that to go back and forth costs nothing.
-
-    More are not kept: windows of large scales are small, but those of small ones are
-    nearly the whole corpus.
-    """
+    """What was made for the last two keys: to go back and forth costs nothing."""
 
     def __init__(self) -> None:
         self.known: dict[Any, Any] = {}
@@ -190,6 +186,10 @@ class Recent:
         if len(self.known) > 2:
             del self.known[next(iter(self.known))]
         return value
+
+    def forget_others(self, key: Any) -> None:
+        """Keep what was made for one key alone."""
+        self.known = {key: self.known[key]}
 
 
 def label_positions(contexts: Contexts) -> list[IntArray]:
@@ -269,6 +269,8 @@ class LabelGroups:
             low = 2.0 ** (np.floor(_STEPS * np.log2(abs(scale))) / _STEPS)
         recent = self._windows[sign]
         window: Window = recent.get(low, lambda: self._within(sign, low, recent.known))
+        if 2 * len(window.z) > len(self.x):
+            recent.forget_others(low)  # two of them would be a corpus
         return window
 
     @cached_property

@@ -38,7 +38,9 @@ class Workers:
     def __init__(self, n_jobs: int | None) -> None:
         self.backend, configured = get_active_backend(prefer="threads")
         asked = n_jobs if n_jobs is not None else configured
-        self.n_jobs: int = self.backend.effective_n_jobs(1 if asked is None else asked)
+        self.n_jobs = 1
+        if n_jobs != 1:  # a cluster's backend always says how many there are
+            self.n_jobs = self.backend.effective_n_jobs(1 if asked is None else asked)
         self._threads: ThreadPoolExecutor | None = None
         self._joblib: Any = None
         if self.n_jobs > 1 and isinstance(self.backend, ThreadingBackend):
