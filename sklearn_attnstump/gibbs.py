@@ -29,8 +29,8 @@ from sklearn_attnstump.priors import GapPrior, Prior, corpus_prior
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-# exp(-40) is 4e-18, a fiftieth of float64's epsilon.
-_CUT = 40.0
+# exp(-37) is 9e-17, below half of float64's epsilon.
+_CUT = 37.0
 
 # Where small corpora are drawn to. On 24 draws of 8 points from each of 23 and 42 real
 # tasks, and on made corpora of 20 and 40, this centre and strength lowered the error of
@@ -289,7 +289,7 @@ class _Terms(NamedTuple):
 
         Beside the best gap, derivatives hang on the next, the one of least positive
         excess, or the likeliest of these. A gap whose score is lower than the next's by
-        more than ``c = 40 + log n``, for all those coefficients, is left out: all of
+        more than ``c = 37 + log n``, for all those coefficients, is left out: all of
         them together are below the rounding of the next.
         """
         with np.errstate(invalid="ignore"):  # without a next gap, all are kept
@@ -350,6 +350,8 @@ class _CorpusPack:
         terms: _Terms = self.windows.get(
             tuple(octaves), lambda: self.terms.within(lam, (kap, 2 * kap))
         )
+        if 4 * len(terms.value) > len(self.terms.value):
+            self.windows.forget_others(tuple(octaves))  # two would be half a corpus
         return terms.evaluate(coef, order)
 
 

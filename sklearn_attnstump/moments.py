@@ -23,8 +23,8 @@ cancellation because their mean and spread are both of order ``1 / |a|``.
 **Windows.** Relative to the token next to the edge, the nearest at some distance from
 it, one that is by ``c / |a|`` further off adds ``exp(-c)`` to any moment, and all of a
 group's ``n`` tokens beyond add ``n exp(-c)`` times a power of ``c`` at most: with ``c =
-40 + log n`` nothing that float64 could see, at any scale. Packs that are evaluated over
-and over keep the tokens that matter at the last scales, in steps of a quarter of an
+37 + log n`` nothing that float64 could see, at any scale. Packs that are evaluated over
+and over keep the tokens that matter at the last scales, in steps of an eighth of an
 octave: at scale ``a`` of the unit interval some fraction ``c / a`` of all, so that
 evaluations get cheaper as pretraining goes on. Which window serves depends on ``a``
 alone, never on what was evaluated before.
@@ -52,11 +52,11 @@ IntArray = NDArray[np.int64]
 # Tokens of a segment: two arrays of doubles fill a 1 MiB cache.
 _SEGMENT = 1 << 16
 
-# exp(-40) is 4e-18, a fiftieth of float64's epsilon.
-_CUT = 40.0
+# exp(-37) is 9e-17, below half of float64's epsilon.
+_CUT = 37.0
 
 # Windows for each octave of the scale.
-_STEPS = 4
+_STEPS = 8
 
 
 class Cumulants(NamedTuple):
