@@ -350,8 +350,8 @@ class _CorpusPack:
         terms: _Terms = self.windows.get(
             tuple(octaves), lambda: self.terms.within(lam, (kap, 2 * kap))
         )
-        if 4 * len(terms.value) > len(self.terms.value):
-            self.windows.forget_others(tuple(octaves))  # two would be half a corpus
+        if 8 * len(terms.value) > len(self.terms.value):
+            self.windows.forget_others(tuple(octaves))  # two would take a quarter of the corpus
         return terms.evaluate(coef, order)
 
 
