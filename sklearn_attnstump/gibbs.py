@@ -351,7 +351,7 @@ class _CorpusPack:
             tuple(octaves), lambda: self.terms.within(lam, (kap, 2 * kap))
         )
         if 8 * len(terms.value) > len(self.terms.value):
-            self.windows.forget_others(tuple(octaves))  # two would take a quarter of the corpus
+            self.windows.forget_others(tuple(octaves))  # memory for one at most
         return terms.evaluate(coef, order)
 
 
