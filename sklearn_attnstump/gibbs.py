@@ -292,7 +292,7 @@ class _Terms(NamedTuple):
         more than ``c = 37 + log n``, for all those coefficients, is left out: all of
         them together are below the rounding of the next.
         """
-        with np.errstate(invalid="ignore"):  # without a next gap, all are kept
+        with np.errstate(invalid="ignore", over="ignore"):  # no next gap: all are kept
             least = np.where(self.excess > 0, self.excess, np.inf)
             least = np.repeat(np.minimum.reduceat(least, self.starts), self.sizes)
             log_next = np.where(self.excess == least, self.log_mass, -np.inf)

@@ -265,6 +265,15 @@ def test_gaps_that_do_not_matter_are_left_out_in_pretraining(head, noise, coef):
         assert_array_equal(got, want)
 
 
+@pytest.mark.parametrize("coef", [(1e300, 1.0), (1.0, 1e300), (1e-300, 1e-300)])
+def test_corpora_bear_coefficients_of_any_size(head, coef):
+    contexts = Contexts([([0.1, 0.4, 0.6], [1, 0, 1], [1e6, 1.0, 1.0]), ([0.5], [1])])
+    found = head.pack_corpus(contexts).evaluate(np.array(coef), 1)
+    want = head.pack(contexts).evaluate(np.array(coef), 1)
+    for got, expected in zip(found, want, strict=True):
+        assert_allclose(got, expected, rtol=1e-12)
+
+
 def test_weights_sum_to_one(head):
     for coef in [*COEFS, (0.0, 0.0), (1e8, 1e8)]:
         for weights in head.weights(ragged(7), coef):
