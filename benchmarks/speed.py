@@ -319,15 +319,16 @@ def predict_section(extent: Extent) -> Section:
 # The page.
 
 WHY = """
-Where a target is missed, it is for one of these reasons. `predict` has to read its input,
-which is a copy, a look for missing rows, labels and values each, to part the tokens by
-label and to look for edges: on vectors a number's exponential takes less than a nanosecond,
-and each of those steps costs a good part of that. The reflected head looks from both sides.
-Near `a = n/2` a sixth of the tokens matters, and what is left is the calls of Python code,
-some two tenths of a pass; these are also why a token costs more in a corpus of 1e5 than in
-one of 1e8, where the time per token falls with the size. The Gibbs head packs blocks of
-2^18 tokens, which take some 20 MiB in passing: more than twice the data where there are a
-million tokens, and little where there are more.
+Where a target is missed, it is for one of these reasons. `predict` has to read its
+input, which is a copy, a look for missing rows, labels and values each, to part the
+tokens by label and to look for edges: on vectors a number's exponential takes less
+than a nanosecond, and each of those steps costs a good part of that. The reflected
+head looks from both sides. Near `a = n/2` few tokens matter, and the calls of Python
+code weigh, which are nearly all that is left at `a = 50,000`, see below; they are
+also why a token costs more in a corpus of 1e5 than in one of 1e8, where the time per
+token falls with the size. The Gibbs head packs blocks of 2^18 tokens, which take some
+20 MiB in passing: more than twice the data where there are a million tokens, and
+little where there are more.
 """
 
 INTRODUCTION = """
