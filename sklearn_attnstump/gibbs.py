@@ -23,14 +23,11 @@ from sklearn_attnstump.contexts import Contexts
 from sklearn_attnstump.coordinates import Coordinates, LogCoordinates
 from sklearn_attnstump.gaps import Gaps, equal_rows, find_gaps
 from sklearn_attnstump.head import Derivatives, Head, Packed, Penalty, as_pair
-from sklearn_attnstump.moments import Recent
+from sklearn_attnstump.moments import CUT, Recent
 from sklearn_attnstump.priors import GapPrior, Prior, corpus_prior
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-
-# exp(-37) is 9e-17, below half of float64's epsilon.
-_CUT = 37.0
 
 # Where small corpora are drawn to. On 24 draws of 8 points from each of 23 and 42 real
 # tasks, and on made corpora of 20 and 40, this centre and strength lowered the error of
@@ -300,7 +297,7 @@ class _Terms(NamedTuple):
             gain = self.log_mass - log_next
             gain *= np.where(gain > 0, kap[1], kap[0])
             behind = lam * (self.excess - least) - gain
-        near = ~(behind > np.repeat(_CUT + np.log(self.sizes), self.sizes))
+        near = ~(behind > np.repeat(CUT + np.log(self.sizes), self.sizes))
         if near.all():
             return self
         sizes = np.add.reduceat(near, self.starts, dtype=np.int64)

@@ -52,8 +52,8 @@ IntArray = NDArray[np.int64]
 # Tokens of a segment: two arrays of doubles fill a 1 MiB cache.
 _SEGMENT = 1 << 16
 
-# exp(-37) is 9e-17, below half of float64's epsilon.
-_CUT = 37.0
+# Negligible: exp(-37) is 9e-17, below half of float64's epsilon.
+CUT = 37.0
 
 # Windows for each octave of the scale.
 _STEPS = 8
@@ -315,7 +315,7 @@ class LabelGroups:
     @cached_property
     def _cut(self) -> FloatArray:
         """``c`` above for each group; a ratio of two weights adds its logarithm."""
-        cut = _CUT + np.log(self.sizes)
+        cut = CUT + np.log(self.sizes)
         if self.omega is not None:
             cut += np.log(np.maximum.reduceat(self.omega, self.starts))
             cut -= np.log(np.minimum.reduceat(self.omega, self.starts))

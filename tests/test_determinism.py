@@ -19,15 +19,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import sklearn_attnstump.estimators as estimators
-from sklearn_attnstump import Contexts, GibbsHead, PretrainedAttentionStump
-from sklearn_attnstump.baselines import (
-    BayesStump,
-    DecisionStump,
-    ERMStump,
-    LogisticStump,
-    MidpointStump,
-    OneSidedStump,
-)
+from sklearn_attnstump import Contexts, GibbsHead, PretrainedAttentionStump, baselines
 from sklearn_attnstump.classifier import AttentionStumpClassifier
 from sklearn_attnstump.datasets import make_stump_tasks
 from sklearn_attnstump.head import Head
@@ -287,14 +279,7 @@ def test_an_interrupted_conformalize_keeps_the_scores(corpus, monkeypatch):
     assert state_of(stump) == before
 
 
-BASELINES = (
-    BayesStump,
-    DecisionStump,
-    ERMStump,
-    LogisticStump,
-    MidpointStump,
-    OneSidedStump,
-)
+BASELINES = [getattr(baselines, name) for name in baselines.__all__]
 
 
 @pytest.mark.parametrize(

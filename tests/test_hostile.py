@@ -33,14 +33,12 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
-from sklearn_attnstump import Contexts, GibbsHead, PretrainedAttentionStump
+from sklearn_attnstump import Contexts, GibbsHead, PretrainedAttentionStump, baselines
 from sklearn_attnstump.baselines import (
     BayesStump,
     DecisionStump,
     ERMStump,
-    LogisticStump,
     MidpointStump,
-    OneSidedStump,
 )
 from sklearn_attnstump.classifier import AttentionStumpClassifier
 from sklearn_attnstump.datasets import make_stump_tasks
@@ -52,14 +50,7 @@ NAN, INF = np.nan, np.inf
 MAX, TINY, SUB = 1.7976931348623157e308, 2.2250738585072014e-308, 5e-324
 X, Y = [0.25, 0.5, 0.75], [1, 1, 0]
 HEADS = ("single", "reflected", "gibbs")
-BASELINES = (
-    BayesStump,
-    DecisionStump,
-    ERMStump,
-    LogisticStump,
-    MidpointStump,
-    OneSidedStump,
-)
+BASELINES = [getattr(baselines, name) for name in baselines.__all__]
 
 
 # --- Outcomes -------------------------------------------------------------------------

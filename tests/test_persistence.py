@@ -25,14 +25,10 @@ from sklearn_attnstump import (
     PretrainedAttentionStump,
     ReflectedHead,
     SingleHead,
+    baselines,
 )
 from sklearn_attnstump.baselines import (
-    BayesStump,
-    DecisionStump,
-    ERMStump,
-    LogisticStump,
     MidpointStump,
-    OneSidedStump,
 )
 from sklearn_attnstump.classifier import AttentionStumpClassifier
 from sklearn_attnstump.persistence import FORMAT, SCHEMA
@@ -54,17 +50,7 @@ STUMPS = {
     "gibbs rank": short(GibbsHead(uniform_share=0.1), scaling="rank"),
     "flow": PretrainedAttentionStump("gibbs", solver="flow", horizon=10.0, tol=0),
 }
-BASELINES = {
-    kind.__name__: kind()
-    for kind in (
-        BayesStump,
-        DecisionStump,
-        ERMStump,
-        LogisticStump,
-        MidpointStump,
-        OneSidedStump,
-    )
-}
+BASELINES = {name: getattr(baselines, name)() for name in baselines.__all__}
 
 
 def fitted_copy(made, corpus):
