@@ -64,7 +64,6 @@ for axis, (name, (X, y)) in zip(axes[0], tables.items(), strict=True):
     axis.legend(fontsize=8)
 axes[0, 0].set_ylabel("rows")
 
-# %%
 # Below, balanced accuracy in five-fold cross-validation, round by round.
 
 folds = StratifiedKFold(5, shuffle=True, random_state=0)

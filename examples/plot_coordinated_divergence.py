@@ -47,7 +47,6 @@ for name, (start, color) in starts.items():
     error = population_error(0.5, *population_flow(start, times).T)
     right.loglog(times, -error, color=color, label=name)
 
-# %%
 # Constant-step gradient descent takes the same path: its steps lie on the line of the
 # flow at the time ``step_size * steps``.
 
@@ -58,7 +57,6 @@ left.plot(step_size * shown, descent[shown, 0], "o", color="#0072b2", ms=4)
 gap = descent[:, 1] - descent[:, 0] - 2 * np.log(descent[:, 0])
 middle.plot(step_size * shown, gap[shown], "o", color="#0072b2", ms=4)
 
-# %%
 # The limits, dashed: ``a`` and ``b`` on the left, no gap in the middle and
 # ``(4t)^(-1/4)`` on the right.
 

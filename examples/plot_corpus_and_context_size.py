@@ -58,7 +58,6 @@ left.set(title="large contexts", xticks=ranks, xticklabels=ranks)
 left.set(yticks=ticks, yticklabels=ticks, ylim=(6e-3, 0.12))
 left.minorticks_off()
 
-# %%
 # On the right the same stumps on contexts of all sizes: the error follows ``1 / N``
 # until it comes to the floor that its corpus has set.
 

@@ -69,7 +69,6 @@ for ax, stump, name in [
     ax.annotate("wrong label", (x[wrong], 0.02), (0.62, 0.3), arrowprops=arrow)
     ax.get_legend().remove()
 
-# %%
 # Right: the errors. The Gibbs head's are those of Bayes; a constant's is 0.29.
 
 display = ThresholdErrorDisplay.from_predictions(

@@ -47,7 +47,6 @@ left.plot([], [], "--", color="#d55e00", label="ends in the mirror image's")
 left.set(xlim=(-25, 35), ylim=(-30, 40), title="where starts lead")
 left.legend(loc="upper left", fontsize=8)
 
-# %%
 # Right: constant steps from a calibrated start at ``a0 = 20``. The curvature across
 # the valley is ``2 / a^3``, so steps up to ``a0^3`` go down the valley, and as ``a``
 # grows they stay below the bound. Longer ones overshoot it and climb, however well they

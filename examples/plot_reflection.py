@@ -43,7 +43,6 @@ AttentionDisplay.from_estimator(
 left.set(xlim=(0.4, 0.62), ylim=(-0.003, 0.12), xticks=(0.4, 0.5, 0.6))
 left.legend(fontsize=8, loc="upper right")
 
-# %%
 # Right: errors against the size of the context. As ``a`` grows without bound the heads
 # become the largest observation with label 1 and the middle of the label gap. The error
 # of the latter is half that of the former, and no estimator's is smaller for thresholds

@@ -1,5 +1,6 @@
 """The documentation: docstrings are whole, pages name what there is, links lead on."""
 
+import ast
 import importlib.util
 import inspect
 import pkgutil
@@ -234,3 +235,16 @@ def test_every_example_is_for_the_gallery():
 def test_readme_is_short():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) < 120
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("plot_*.py")))
+def test_a_figure_is_drawn_in_the_cell_that_makes_it(path):
+    """The gallery takes a picture after each cell, and closes the figure."""
+    made = set()
+    for cell in path.read_text().split("# %%"):
+        names = {n.id for n in ast.walk(ast.parse(cell)) if isinstance(n, ast.Name)}
+        assert not names & made
+        for node in ast.walk(ast.parse(cell)):
+            if isinstance(node, ast.Assign) and "plt.subplots" in ast.unparse(node):
+                targets = ast.walk(ast.Tuple(node.targets))
+                made |= {n.id for n in targets if isinstance(n, ast.Name)} - {"_"}

@@ -297,7 +297,7 @@ class ThresholdErrorDisplay:
             )
         if x.min() > 0 and x.max() > 5 * x.min():
             self.ax_.set_xscale("log")
-            if len(np.unique(x)) <= 10:  # name what was measured, not powers of ten
+            if len(np.unique(x)) <= 6:  # name what was measured, not powers of ten
                 self.ax_.set_xticks(x, [f"{value:g}" for value in x])
                 self.ax_.set_xticks([], minor=True)
         if all((np.asarray(error) > 0).all() for error in self.errors.values()):
