@@ -115,7 +115,7 @@ def _head_units(
             contexts = Contexts.from_arrays(
                 ranks[kept], side[kept], offsets, weights=tokens[kept]
             )
-            yield head.pack(contexts).evaluate(coef, 0).prediction
+            yield head.predict(contexts, coef)
 
 
 def propose(

@@ -23,8 +23,10 @@ from sklearn_attnstump.workers import Workers
 
 FloatArray = NDArray[np.float64]
 
-# Tokens of a block: a MiB an array.
+# Tokens of a block, a MiB an array, of contexts on disk and of a single huge one too;
+# and for heads that make little of many tokens, so that the calls of Python code weigh.
 _BLOCK = 1 << 17
+_LARGE_BLOCK = 1 << 18
 
 # Tokens from which on a single context is not laid out in memory any more.
 _HUGE = 1 << 20
@@ -54,7 +56,7 @@ def infer(
     lo, hi = scaling.ends(contexts, report=report)
     jobs = (
         (contexts[tasks], (lo[tasks], hi[tasks]), scaling, head, coef)
-        for tasks in contexts.blocks(_BLOCK)
+        for tasks in contexts.blocks(_block_size(contexts, head))
     )
     with Workers(n_jobs) as workers:
         parts = workers.map(_infer_block, jobs)
@@ -66,22 +68,31 @@ def infer(
     )
 
 
+def _block_size(contexts: Contexts, head: Head) -> int:
+    on_disk = isinstance(contexts.values, np.memmap)
+    return _LARGE_BLOCK if head.streams and not on_disk else _BLOCK
+
+
 def _infer_block(
     contexts: Contexts,
     ends: tuple[FloatArray, FloatArray],
     scaling: Scaling,
-    head: Head,
+    head: Any,
     coef: FloatArray,
 ) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
     if contexts.n_tokens > _HUGE and head.streams and scaling.kind != "rank":
         return _infer_huge(contexts, ends, scaling, head, coef)
     unit, unit_map = scaling.apply(contexts, ends)
+    spread = np.ones(len(contexts))
+    flags = np.zeros((2, len(contexts)), dtype=bool)
+    if head.streams:
+        prediction, edges = head.predict_stream([unit], coef)
+        flags[:] = diagnose(edges)
+        return unit_map.to_feature(prediction), spread, flags
     pack = head.pack(unit)
     prediction = pack.evaluate(coef, 0).prediction
-    spread = np.ones(len(contexts))
     if head.has_posterior:
         spread = _image_spread(unit_map, prediction, pack.deviation(coef))
-    flags = np.zeros((2, len(contexts)), dtype=bool)
     if head.needs_both_labels:
         flags[:] = diagnose(pack.label_edges())
     return unit_map.to_feature(prediction), spread, flags
@@ -124,7 +135,7 @@ def quantiles(
         levels = 1 - levels
     lo, hi = scaling.ends(contexts, report=report)
     found = np.empty((len(contexts), len(levels)))
-    for tasks in contexts.blocks(_BLOCK):
+    for tasks in contexts.blocks(_block_size(contexts, head)):
         unit, unit_map = scaling.apply(contexts[tasks], (lo[tasks], hi[tasks]))
         found[tasks] = unit_map.to_feature(head.pack(unit).quantiles(coef, levels))
     return found

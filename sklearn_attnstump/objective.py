@@ -85,16 +85,16 @@ class CorpusLoss:
         prediction, jacobian, hessian = self.packed.evaluate(coef, order)
         residual = prediction - self.thresholds
         weighted = self.shares * residual
-        loss = float(np.sum(weighted * residual))
+        loss = float(np.add.reduce(weighted * residual))
         if order == 0:
             return LossValue(loss)
         by_coef = np.ascontiguousarray(jacobian.T)
-        gradient = 2 * np.sum(weighted * by_coef, axis=1)
+        gradient = 2 * np.add.reduce(weighted * by_coef, axis=1)
         if order == 1:
             return LossValue(loss, gradient)
         bends = np.ascontiguousarray(hessian.transpose(1, 2, 0))
         products = by_coef[:, np.newaxis] * by_coef
-        curvature = np.sum(self.shares * products + weighted * bends, axis=2)
+        curvature = np.add.reduce(self.shares * products + weighted * bends, axis=2)
         return LossValue(loss, gradient, 2 * curvature)
 
 

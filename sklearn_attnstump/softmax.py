@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
+from sklearn_attnstump.attended import Attended
 from sklearn_attnstump.contexts import Contexts
 from sklearn_attnstump.coordinates import Coordinates, ScoreCoordinates
 from sklearn_attnstump.head import Derivatives, Head, Packed, as_pair
@@ -78,35 +79,55 @@ class SingleHead(Head):
     def predict_stream(
         self, pieces: Iterable[Contexts], coef: FloatArray
     ) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
-        """Infer the threshold of one context that comes in pieces.
+        """Infer thresholds from contexts that come in pieces, or in one.
 
         Parameters
         ----------
         pieces : iterable of Contexts
-            Each holding some of the context's tokens.
+            Each holding some of the tokens of every context.
         coef : ndarray of shape (2,)
             Feature score and label score.
 
         Returns
         -------
-        threshold : ndarray of shape (1,)
-        edges : tuple (last, first) of ndarray of shape (1,)
+        thresholds : ndarray of shape (n_tasks,)
+        edges : tuple (last, first) of ndarray of shape (n_tasks,)
             See `sklearn_attnstump.gaps.label_edges`.
         """
-        sides = [float(side) * coef for side in self._sides]
+        sides = [float(sign) * coef for sign in self._sides]
         tilts: list[list[Cumulants]] = [[] for _ in sides]
-        last, first = np.full(1, -np.inf), np.full(1, np.inf)
+        last, first = [], []
         for piece in pieces:
-            groups = LabelGroups(piece)
-            for side, parts in zip(sides, tilts, strict=True):
+            attended = Attended(piece, coef)
+            for sign, side, parts in zip(self._sides, sides, tilts, strict=True):
+                groups = attended.groups(sign)
                 parts.append(groups.cumulants(float(side[0]), 0))
-            edges = groups.label_edges()
-            last, first = np.maximum(last, edges[0]), np.minimum(first, edges[1])
+                if sign == 1:
+                    edges = attended.label_edges(groups)
+            last.append(edges[0])
+            first.append(edges[1])
         predictions = [
             _mix(merge(parts, side[0]), side[0], side[1], order=0).prediction
             for side, parts in zip(sides, tilts, strict=True)
         ]
-        return np.mean(predictions, axis=0), (last, first)
+        edges = np.max(last, axis=0), np.min(first, axis=0)
+        return np.mean(predictions, axis=0), edges
+
+    def predict(self, contexts: Any, coef: ArrayLike) -> FloatArray:
+        """Infer the threshold of each context.
+
+        Parameters
+        ----------
+        contexts : Contexts, or any form of them
+            Of one feature; thresholds come in the same coordinates.
+        coef : array-like of shape (2,)
+            Feature score and label score.
+
+        Returns
+        -------
+        thresholds : ndarray of shape (n_tasks,)
+        """
+        return self.predict_stream([Contexts(contexts)], as_pair(coef))[0]
 
     def starts(self, init_scale: float) -> list[FloatArray]:
         """The large-resolution start: ``a`` large, ``b`` calibrated to it.
@@ -244,7 +265,8 @@ def _label_logit(tilted: Cumulants, scale: float, label_score: float) -> FloatAr
         logit, lost_3 = _exact_sum(product, label_score)
         lost = scale * lost_1 + lost_2 + lost_3
         logit += np.where(np.isfinite(lost), lost, 0.0)  # NaN after an overflow
-        logit += np.log(tilted.mass[1]) - np.log(tilted.mass[0])
+        log_mass = np.log(tilted.mass)
+        logit += log_mass[1] - log_mass[0]
     logit[absent[0]] = np.inf
     logit[absent[1]] = -np.inf
     return logit
@@ -282,19 +304,21 @@ def _mix(
     prediction = p * mu_1 + q * mu_0
     if order == 0:
         return Derivatives(prediction)
-    both = (tilted.mass > 0).all(axis=0)
-    gap = np.where(both, mu_1 - mu_0, 0.0)
-    pq = p * q
+    gap = mu_1 - mu_0
+    gap[~tilted.mass.all(axis=0)] = 0.0
+    pull = p * q * gap
     v_0, v_1 = tilted.variance
-    jacobian = np.stack([p * v_1 + q * v_0 + pq * gap**2, pq * gap], axis=-1)
+    jacobian = np.empty((len(p), 2))
+    np.add(p * v_1 + q * v_0, pull * gap, out=jacobian[:, 0])
+    jacobian[:, 1] = pull
     if order == 1:
         return Derivatives(prediction, jacobian)
     k_0, k_1 = tilted.third
-    skew = q - p
+    skew, wider = q - p, v_1 - v_0
     hessian = np.empty((len(p), 2, 2))
-    hessian[:, 0, 0] = p * k_1 + q * k_0 + pq * (3 * gap * (v_1 - v_0) + skew * gap**3)
-    hessian[:, 0, 1] = hessian[:, 1, 0] = pq * ((v_1 - v_0) + skew * gap**2)
-    hessian[:, 1, 1] = pq * skew * gap
+    hessian[:, 0, 0] = p * k_1 + q * k_0 + pull * (3 * wider + skew * gap**2)
+    hessian[:, 0, 1] = hessian[:, 1, 0] = p * q * wider + pull * skew * gap
+    hessian[:, 1, 1] = pull * skew
     return Derivatives(prediction, jacobian, hessian)
 
 

@@ -28,6 +28,7 @@ LINE = [
     "scaling",
     "coordinates",
     "moments",
+    "attended",
     "gaps",
     "priors",
     "head",
@@ -58,6 +59,7 @@ MAY_IMPORT = {
     # Stricter than the line: what these need not know.
     "coordinates": set(),
     "moments": {"contexts"},
+    "attended": {"contexts", "moments"},
     "gaps": {"contexts", "moments"},
     "priors": set(),
     "solvers": {"coordinates", "objective"},

@@ -218,7 +218,7 @@ def test_fit_needs_at_most_five_times_the_flat_data(head, solver):
 @pytest.mark.parametrize("head", HEADS)
 def test_predict_needs_no_more_for_more_contexts(head):
     few, many = (
-        Contexts.from_arrays(*flat_corpus(n_tasks, 1000)[:3]) for n_tasks in (200, 2000)
+        Contexts.from_arrays(*flat_corpus(n_tasks, 1000)[:3]) for n_tasks in (600, 3000)
     )
     frozen = PretrainedAttentionStump.from_coef(
         (2.0, 1.0) if head == "gibbs" else (200.0, 210.0), head, feature_range=(0, 1)
