@@ -8,6 +8,7 @@ softmax over the gaps.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from numbers import Real
 from typing import Any, NamedTuple, Self
 
@@ -23,7 +24,7 @@ from sklearn_attnstump.contexts import Contexts
 from sklearn_attnstump.coordinates import Coordinates, LogCoordinates
 from sklearn_attnstump.gaps import Gaps, equal_rows, find_gaps
 from sklearn_attnstump.head import Derivatives, Head, Packed, Penalty, as_pair
-from sklearn_attnstump.moments import CUT, Recent
+from sklearn_attnstump.moments import CUT, Recent, positions
 from sklearn_attnstump.priors import GapPrior, Prior, corpus_prior
 
 FloatArray = NDArray[np.float64]
@@ -35,6 +36,11 @@ IntArray = NDArray[np.int64]
 # labels are wrong, which is far from the centre. Twice the strength is hardly better
 # elsewhere and does harm there; benchmarks/shrinkage.py has the figures.
 _CENTRE = (0.7, 1.0)
+
+
+# Tokens, or gaps, of which pretraining makes a pack, or finds those that matter, at a
+# time: what is made on the way is several times as much, and stays in the cache.
+_PIECE = 1 << 15
 
 
 class GibbsHead(Head):
@@ -166,9 +172,9 @@ class GibbsHead(Head):
         return GibbsPack(gaps, self.prior_in_use())
 
     def pack_corpus(self, contexts: Contexts) -> Packed:
-        """As `pack`, of what pretraining needs alone."""
-        pack = self.pack(contexts)
-        return _CorpusPack(pack.terms)
+        """As `pack`, of what pretraining needs alone, and with little beside it."""
+        pieces = (self.pack(contexts[tasks]).terms for tasks in contexts.blocks(_PIECE))
+        return _CorpusPack(_join([piece.compact() for piece in pieces]))
 
     @property
     def shrinks(self) -> bool:
@@ -246,7 +252,7 @@ class GibbsHead(Head):
 class _Terms(NamedTuple):
     """What the weights of gaps are made of, flat, one context after another."""
 
-    excess: FloatArray  # (n_gaps,): D_j less the least of its context
+    excess: NDArray[np.floating[Any]]  # (n_gaps,): D_j less the least of its context
     log_mass: FloatArray  # (n_gaps,): log pi_j
     value: FloatArray  # (n_gaps,): v_j
     starts: IntArray  # (n_tasks,): where the gaps of each context start
@@ -289,6 +295,47 @@ class _Terms(NamedTuple):
         more than ``c = 37 + log n``, for all those coefficients, is left out: all of
         them together are below the rounding of the next.
         """
+        near = np.concatenate([part._near(lam, kap) for part in self._pieces()])
+        if near.all():
+            return self
+        sizes = np.add.reduceat(near, self.starts, dtype=np.int64)
+        kept = positions(near)
+        return _Terms(
+            self.excess.take(kept),
+            self.log_mass.take(kept),
+            self.value.take(kept),
+            np.cumsum(sizes) - sizes,
+            sizes,
+        )
+
+    def compact(self) -> _Terms:
+        """The same with `excess` in half the memory, where that holds it exactly.
+
+        As it does where labels are counted.
+        """
+        with np.errstate(over="ignore"):
+            excess = self.excess.astype(np.float32)
+        return self._replace(excess=excess) if (excess == self.excess).all() else self
+
+    def _pieces(self) -> Iterator[_Terms]:
+        """Runs of tasks with about `_PIECE` gaps together."""
+        ends = self.starts + self.sizes
+        start = 0
+        while start < len(ends):
+            first = self.starts[start]
+            stop = int(np.searchsorted(ends, first + _PIECE, side="right"))
+            stop = max(stop, start + 1)
+            gaps = slice(first, ends[stop - 1])
+            yield _Terms(
+                self.excess[gaps],
+                self.log_mass[gaps],
+                self.value[gaps],
+                self.starts[start:stop] - first,
+                self.sizes[start:stop],
+            )
+            start = stop
+
+    def _near(self, lam: float, kap: tuple[float, float]) -> NDArray[np.bool_]:
         with np.errstate(invalid="ignore", over="ignore"):  # no next gap: all are kept
             least = np.where(self.excess > 0, self.excess, np.inf)
             least = np.repeat(np.minimum.reduceat(least, self.starts), self.sizes)
@@ -296,26 +343,31 @@ class _Terms(NamedTuple):
             log_next = np.repeat(np.maximum.reduceat(log_next, self.starts), self.sizes)
             gain = self.log_mass - log_next
             gain *= np.where(gain > 0, kap[1], kap[0])
-            behind = lam * (self.excess - least) - gain
-        near = ~(behind > np.repeat(CUT + np.log(self.sizes), self.sizes))
-        if near.all():
-            return self
-        sizes = np.add.reduceat(near, self.starts, dtype=np.int64)
-        return _Terms(
-            self.excess[near],
-            self.log_mass[near],
-            self.value[near],
-            np.cumsum(sizes) - sizes,
-            sizes,
-        )
+            behind = np.float64(lam) * (self.excess - least) - gain
+        return ~(behind > np.repeat(CUT + np.log(self.sizes), self.sizes))
 
     def sum(self, weighted: FloatArray) -> FloatArray:
         """ndarray of shape (n_tasks,): sums over the gaps of each context."""
         return np.add.reduceat(weighted, self.starts)
 
-    def centred(self, values: FloatArray, means: FloatArray) -> FloatArray:
+    def centred(
+        self, values: NDArray[np.floating[Any]], means: FloatArray
+    ) -> FloatArray:
         """Values of gaps less what is said of their context."""
-        return values - np.repeat(means, self.sizes)
+        return np.subtract(values, np.repeat(means, self.sizes), dtype=np.float64)
+
+
+def _join(parts: list[_Terms]) -> _Terms:
+    if len(parts) == 1:
+        return parts[0]
+    sizes = np.concatenate([part.sizes for part in parts])
+    return _Terms(
+        np.concatenate([part.excess for part in parts]),
+        np.concatenate([part.log_mass for part in parts]),
+        np.concatenate([part.value for part in parts]),
+        np.cumsum(sizes) - sizes,
+        sizes,
+    )
 
 
 def _terms(gaps: Gaps, of_gaps: GapPrior) -> _Terms:
@@ -323,7 +375,6 @@ def _terms(gaps: Gaps, of_gaps: GapPrior) -> _Terms:
     # small and the best gap's score is exact at any scale.
     least = np.minimum.reduceat(gaps.disagreement, gaps.starts)
     excess = gaps.disagreement - np.repeat(least, gaps.sizes)
-    excess = excess.astype(np.float64, copy=False)
     return _Terms(excess, of_gaps.log_mass, of_gaps.mean, gaps.starts, gaps.sizes)
 
 

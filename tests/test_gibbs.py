@@ -17,7 +17,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils._param_validation import InvalidParameterError
 
-from sklearn_attnstump import Contexts, GibbsHead, PretrainedAttentionStump
+from sklearn_attnstump import Contexts, GibbsHead, PretrainedAttentionStump, gibbs
 from sklearn_attnstump.datasets import make_stump_tasks
 from sklearn_attnstump.objective import CorpusLoss
 
@@ -263,6 +263,24 @@ def test_gaps_that_do_not_matter_are_left_out_in_pretraining(head, noise, coef):
     pack.evaluate(np.array([1.0, 1.0]), 1)  # no trace of what was asked in between
     for got, want in zip(pack.evaluate(coef, 2), found, strict=True):
         assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_corpus_is_packed_in_pieces_of_tasks(head, weighted, monkeypatch):
+    """Bit for bit: pieces are of whole tasks, and what is halved in memory is exact."""
+    items = ragged(31, 40)
+    contexts = Contexts(items if weighted else [item[:2] for item in items])
+    monkeypatch.setattr(gibbs, "_PIECE", 100)
+    terms = head.pack_corpus(contexts).terms
+    assert terms.excess.dtype == (np.float64 if weighted else np.float32)
+    want = head.pack(contexts).terms
+    for got, expected in zip(terms, want, strict=True):
+        assert_array_equal(got, expected)
+    for order in (0, 1, 2):
+        coef = np.array([1.3, 0.8])
+        found = terms.evaluate(coef, order), want.evaluate(coef, order)
+        for got, expected in zip(*found, strict=True):
+            assert_array_equal(got, expected)
 
 
 @pytest.mark.parametrize("coef", [(1e300, 1.0), (1.0, 1e300), (1e-300, 1e-300)])
