@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_attnstump.contexts import Contexts
-from sklearn_attnstump.moments import CUT, LabelGroups, positions
+from sklearn_attnstump.moments import CUT, LabelGroups
 
 FloatArray = NDArray[np.float64]
 
@@ -69,7 +69,7 @@ class Attended:
             limit = np.repeat(best - end * reach, contexts.sizes)
             # What is no number is kept: huge numbers overflowed.
             apart = u < limit if end > 0 else u > limit
-        return LabelGroups(contexts.tokens(positions(~apart)))
+        return LabelGroups(contexts, kept=~apart)
 
     def _extreme(self, end: int) -> FloatArray:
         """ndarray of shape (n_tasks,): largest `u` of each context, or least."""
@@ -84,6 +84,6 @@ class Attended:
         plain = contexts.weights is None and self.side > 0 and 1 < self.ratio < np.inf
         if not (plain and x.min() >= 0 and x.max() <= 1):
             return LabelGroups(contexts).label_edges()
-        last, _ = ahead.label_edges()
+        last = ahead.edges(1)
         first = self._extreme(-1)
         return last, np.where(first <= 1, first, np.inf)

@@ -488,43 +488,6 @@ class Contexts(Sequence["Contexts"]):
             self.feature_names,
         )
 
-    def tokens(self, positions: NDArray[np.intp]) -> Contexts:
-        """The same contexts with some of their tokens alone.
-
-        Parameters
-        ----------
-        positions : ndarray of int of shape (n_kept,)
-            Ascending, with one token at least of each context.
-
-        Returns
-        -------
-        contexts : Contexts
-            These, if all tokens are kept.
-
-        See Also
-        --------
-        piece : A run of the tokens of a single context.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from sklearn_attnstump import Contexts
-        >>> contexts = Contexts([([0.1, 0.4, 0.9], [1, 1, 0])])
-        >>> contexts.tokens(np.array([0, 2])).values.ravel()
-        array([0.1, 0.9])
-        """
-        if len(positions) == self.n_tokens:
-            return self
-        return self._of(
-            self.values.take(positions, axis=0),
-            self.labels.take(positions),
-            np.searchsorted(positions, self.offsets),
-            None if self.weights is None else self.weights.take(positions),
-            self.task_ids,
-            self.classes,
-            self.feature_names,
-        )
-
     def blocks(self, n_tokens: int) -> Iterator[slice]:
         """Slices of neighbouring tasks with about so many tokens together.
 

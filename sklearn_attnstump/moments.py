@@ -213,13 +213,19 @@ class Recent:
         self.known = {key: self.known[key]}
 
 
-def label_positions(contexts: Contexts) -> list[IntArray]:
-    """Positions of the tokens of positive weight: label 0, and label 1."""
-    labels = contexts.labels
-    if contexts.weights is None:
+def label_positions(
+    contexts: Contexts, kept: NDArray[np.bool_] | None = None
+) -> list[IntArray]:
+    """Positions of the tokens of label 0, and of label 1.
+
+    Of those that are `kept`, and of positive weight.
+    """
+    labels, weights = contexts.labels, contexts.weights
+    if weights is not None:
+        kept = weights > 0 if kept is None else kept & (weights > 0)
+    if kept is None:
         return [np.flatnonzero(~labels), np.flatnonzero(labels)]
-    kept = contexts.weights > 0
-    return [np.flatnonzero(~labels & kept), np.flatnonzero(labels & kept)]
+    return [positions(kept & ~labels), positions(kept & labels)]
 
 
 class LabelGroups:
@@ -229,6 +235,8 @@ class LabelGroups:
     ----------
     contexts : Contexts
         Of one feature. Tokens of weight zero are left out.
+    kept : ndarray of bool of shape (n_tokens,), optional
+        Which tokens are not left out.
 
     Attributes
     ----------
@@ -244,15 +252,14 @@ class LabelGroups:
         The weights.
     """
 
-    def __init__(self, contexts: Contexts) -> None:
+    def __init__(
+        self, contexts: Contexts, kept: NDArray[np.bool_] | None = None
+    ) -> None:
         self.n_tasks = len(contexts)
-        sides = label_positions(contexts)
-        ones = np.diff(np.searchsorted(sides[1], contexts.offsets))
-        if contexts.weights is None:
-            zeros = contexts.sizes - ones
-        else:
-            zeros = np.diff(np.searchsorted(sides[0], contexts.offsets))
-        counts = np.concatenate([zeros, ones])
+        sides = label_positions(contexts, kept)
+        counts = np.concatenate(
+            [np.diff(np.searchsorted(side, contexts.offsets)) for side in sides]
+        )
         self.groups = np.flatnonzero(counts)
         self.sizes = counts[self.groups]
         self.starts = np.cumsum(self.sizes) - self.sizes
@@ -269,6 +276,16 @@ class LabelGroups:
             self._extremes[sign] = extreme.reduceat(self.x, self.starts)
         return self._extremes[sign]
 
+    def edges(self, label: int) -> FloatArray:
+        """ndarray of shape (n_tasks,): largest observation with label 1, least with 0.
+
+        Minus and plus infinity where there is no such observation.
+        """
+        sign = 1 if label else -1
+        found = np.full(2 * self.n_tasks, -sign * np.inf)
+        found[self.groups] = self.extremes(sign)
+        return found.reshape(2, self.n_tasks)[label]
+
     def label_edges(self) -> tuple[FloatArray, FloatArray]:
         """Largest observation with label 1 and smallest with label 0 of each context.
 
@@ -278,12 +295,7 @@ class LabelGroups:
             Minus and plus infinity where there is no such observation. One threshold
             separates the labels of the contexts where ``last < first``.
         """
-        last = np.full(self.n_tasks, -np.inf)
-        first = np.full(self.n_tasks, np.inf)
-        one = self.groups >= self.n_tasks
-        last[self.groups[one] - self.n_tasks] = self.extremes(1)[one]
-        first[self.groups[~one]] = self.extremes(-1)[~one]
-        return last, first
+        return self.edges(1), self.edges(0)
 
     def window(self, scale: float) -> Window:
         """The tokens that matter to tilts by some scale, kept for the next time."""
