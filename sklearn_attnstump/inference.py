@@ -107,18 +107,20 @@ def _infer_huge(
 ) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
     """One context in one pass over its tokens, in memory of a block."""
     plain = replace(scaling, anchors=False)
+    maps: list[UnitMap] = []  # one and the same, as the ends are given
 
     def pieces() -> Iterator[Contexts]:
         for start in range(0, contexts.n_tokens, _BLOCK):
             piece = contexts.piece(start, start + _BLOCK)
             if piece.weights is None or piece.weights.any():
-                yield plain.apply(piece, ends)[0]
+                unit, unit_map = plain.apply(piece, ends)
+                maps[:] = [unit_map]
+                yield unit
         if scaling.anchors:
             yield anchor_tokens()
 
     prediction, edges = head.predict_stream(pieces(), coef)
-    unit_map = plain.apply(contexts.piece(0, 1), ends)[1]
-    return unit_map.to_feature(prediction), np.ones(1), np.array(diagnose(edges))
+    return maps[0].to_feature(prediction), np.ones(1), np.array(diagnose(edges))
 
 
 def quantiles(
