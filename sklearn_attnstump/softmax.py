@@ -51,7 +51,7 @@ class SingleHead(Head):
         f_aa = p k_1 + q k_0 + 3 p q D (v_1 - v_0) + p q (q - p) D^3
 
     because ``p_b = p q`` and ``p_a = p q D``: each line is the derivative of the one
-    it comes from. A context with one label has ``p`` of 0 or 1 exactly, and ``D`` = 0.
+    it comes from. For a context with one label ``p`` is 0 or 1, exactly.
 
     See Also
     --------
@@ -106,12 +106,13 @@ class SingleHead(Head):
                     edges = attended.label_edges(groups)
             last.append(edges[0])
             first.append(edges[1])
-        predictions = [
+        shares = [  # of the mean, whose sum might overflow
             _mix(merge(parts, side[0]), side[0], side[1], order=0).prediction
+            / len(sides)
             for side, parts in zip(sides, tilts, strict=True)
         ]
         edges = np.max(last, axis=0), np.min(first, axis=0)
-        return np.mean(predictions, axis=0), edges
+        return np.sum(shares, axis=0), edges
 
     def predict(self, contexts: Any, coef: ArrayLike) -> FloatArray:
         """Infer the threshold of each context.
@@ -305,8 +306,7 @@ def _mix(
     if order == 0:
         return Derivatives(prediction)
     gap = mu_1 - mu_0
-    gap[~tilted.mass.all(axis=0)] = 0.0
-    pull = p * q * gap
+    pull = p * q * gap  # 0 for a context with one label, whatever the gap
     v_0, v_1 = tilted.variance
     jacobian = np.empty((len(p), 2))
     np.add(p * v_1 + q * v_0, pull * gap, out=jacobian[:, 0])

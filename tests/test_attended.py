@@ -92,6 +92,13 @@ def test_observations_that_overflow_are_kept(scale):
     assert HEADS["single"]().predict(contexts, (1e3, 1.0)) == x[2]
 
 
+@pytest.mark.parametrize("head", SIGNS)
+def test_a_mean_of_huge_predictions_is_finite(head):
+    contexts = Contexts([([1.2e308, 1.3e308, 1.4e308], [1, 1, 0])])
+    found = HEADS[head]().predict(contexts, (1e-300, 1.0))
+    assert 1.2e308 <= found[0] <= 1.4e308
+
+
 def test_a_context_of_one_label_keeps_its_label():
     contexts = Contexts([([0.2, 0.4], [1, 1]), ([0.3, 0.6], [0, 0])])
     groups = Attended(contexts, np.array([1e4, 1e4])).groups(1)
