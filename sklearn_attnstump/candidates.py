@@ -9,11 +9,22 @@ the candidate splits; the criterion judges them, and the best is kept.
 The two meet in the tangents of the criterion: an impurity is a concave function of a
 leaf's class shares, so it is the least of its tangents, each of which is linear in the
 shares. The split of least impurity is thus the split of fewest label errors at certain
-costs of the classes. For two classes and the Gini impurity the costs stand as ``(1 - q)
-: q``, with ``q`` the mean of the two leaves' shares of label 1: as in a balanced table
-if the leaves differ little from the whole, as given if one leaf is pure and the other
-pure of the other label. Costs ``share^-t`` lead from the one, ``t = 1``, to the other,
-``t = 0``; each ``t`` of a short list is tried, and the criterion chooses.
+costs of the classes. For two classes and the Gini impurity these stand as ``1 - q`` to
+``q``, with ``q`` the mean of the two leaves' shares of label 1. One of these shares is
+at most the whole table's share ``s``, and the other at least: ``q`` lies between ``s /
+2``, where one leaf is pure and the other like the table, and ``(1 + s) / 2``.
+
+Costs with ``q`` between ``s``, which make the classes weigh the same, and one half,
+which leave them as given, are even. With the others a small, pure leaf is cut off: a
+boosted sum of stumps may need that, while a single stump errs more on fresh rows for
+it, though its impurity be less (benchmarks/classifier.py). Some of both are tried; to
+be chosen, a split at uneven costs must lower the impurity by a quarter more. (For
+several classes, and for other criteria, these costs are as good a guess as any.)
+
+**Sharp attention.** The mean over good thresholds may lie where none is: between two,
+or, in a feature of few values, beside the only one that parts a rare class off. So the
+Gibbs head is also asked with the disagreement scale enlarged without bounds, for the
+gaps of fewest errors alone; what it then says has the same handicap.
 
 What a threshold contradicts is a share of the weight, times a number of observations
 that depends on no weight: the laws of the weights hold here too.
@@ -22,34 +33,63 @@ that depends on no weight: the laws of the weights hold here too.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from sklearn_attnstump.contexts import Contexts
 from sklearn_attnstump.estimators import PretrainedAttentionStump
 from sklearn_attnstump.gaps import Gaps
 from sklearn_attnstump.gibbs import GibbsPack
 from sklearn_attnstump.heads import GibbsHead, Head
-from sklearn_attnstump.splits import Block
+from sklearn_attnstump.moments import positions
+from sklearn_attnstump.splits import Block, Proposal
 
 FloatArray = NDArray[np.float64]
 
 # A feature counts as so many observations as it has distinct values, but as no fewer
 # than this. Fewer make wide posteriors, which better the threshold where labels are
 # noisy, but lose that of a rare class; benchmarks/classifier.py has the figures.
-OBSERVATIONS = 1000
-# Exponents of the class costs, see above.
-POWERS = (1.0, 0.5, 0.0)
-# Gaps whose attention is below exp(-100) of the best gap's are not evaluated.
+OBSERVATIONS = 300
+# Tangents that are tried, see above. Even costs: from 1, q = s, to 0, q = 1 / 2.
+EVEN = (1.0, 0.5, 0.0)
+# Uneven costs: from -1, q = s / 2, to 1, q = (1 + s) / 2, each evenly in log odds.
+UNEVEN = (-1.0, -0.5, 0.5, 1.0)
+# How many times the gain of a split at even costs and with plain attention the gain of
+# any other must be.
+HANDICAP = 1.25
+# Gaps that the labels make less likely than the best by exp(100) are not evaluated.
 _REACH = 100.0
+# What "without bounds" is: a thousandth of an observation tells gaps apart.
+_SHARPER = 1e6
+# Log odds of the costs at most: where a class hardly weighs anything.
+_FAR = 650.0
 
 
-def _costs(share: float) -> list[tuple[float, float]]:
-    """Costs of a class and of the rest for each power, of mean one over the table."""
-    pairs = [(share**-power, (1 - share) ** -power) for power in POWERS]
-    means = [one * share + rest * (1 - share) for one, rest in pairs]
-    return [(one / m, rest / m) for (one, rest), m in zip(pairs, means, strict=True)]
+class _Costs(NamedTuple):
+    """What a contradicted label counts for; of mean one over the table."""
+
+    one: float  # of the class that is told from the rest
+    rest: float
+    handicap: float
+
+
+def _costs(one: float, rest: float) -> list[_Costs]:
+    """Costs of a class and of the rest, whose weights these are, for each tangent."""
+    with np.errstate(over="ignore", under="ignore", divide="ignore"):
+        ratios = np.array([one / (one + 2 * rest), (2 * one + rest) / rest, one / rest])
+        low, high, odds = np.clip(np.log(ratios), -_FAR, _FAR)
+    logits = [power * odds for power in EVEN]
+    logits += [(low + high) / 2 + place * (high - low) / 2 for place in UNEVEN]
+    handicaps = [1.0] * len(EVEN) + [HANDICAP] * len(UNEVEN)
+    costs = []
+    for logit, handicap in zip(logits, handicaps, strict=True):
+        of_one, of_rest = expit(-logit), expit(logit)
+        mean = (of_one * one + of_rest * rest) / (one + rest)
+        costs.append(_Costs(of_one / mean, of_rest / mean, handicap))
+    return costs
 
 
 def _per_weight(block: Block, total: FloatArray) -> FloatArray:
@@ -58,9 +98,14 @@ def _per_weight(block: Block, total: FloatArray) -> FloatArray:
 
 
 def _gibbs_units(
-    head: GibbsHead, coef: FloatArray, block: Block, label: int, total: FloatArray
-) -> Iterator[FloatArray]:
-    """Thresholds in ranks that the Gibbs head infers, see `propose`.
+    head: GibbsHead,
+    coef: FloatArray,
+    block: Block,
+    label: int,
+    costs: list[_Costs],
+    total: FloatArray,
+) -> Iterator[tuple[FloatArray, float]]:
+    """Thresholds in ranks that the Gibbs head infers, and their handicaps.
 
     Outermost gaps split nothing and are left out. The complement of a labelling
     contradicts what the labelling does not, so that ``-D`` stands for its ``D``: only
@@ -74,28 +119,36 @@ def _gibbs_units(
     one *= per_weight
     prior = head.prior_in_use()
     reach = _REACH / coef[0] if coef[0] > 0 else np.inf
-    for cost_one, cost_rest in _costs(total[label] / total.sum()):
+    sharp = coef * (_SHARPER, 1.0)
+    for cost_one, cost_rest, handicap in costs:
         disagreement = cost_rest * rest - cost_one * one
         for sign, extreme in ((1.0, np.minimum), (-1.0, np.maximum)):
             least = extreme.reduceat(disagreement, starts)
             bound = np.repeat(least + sign * reach, sizes)
             compare = np.less_equal if sign > 0 else np.greater_equal
-            near = np.flatnonzero(compare(disagreement, bound))
+            near = positions(compare(disagreement, bound))
             offsets = np.searchsorted(near, np.append(starts, len(left)))
             excess = disagreement[near] - np.repeat(least, np.diff(offsets))
             lo = left[near]
             gaps = Gaps(block.ranks[lo], block.ranks[lo + 1], sign * excess, offsets)
-            yield GibbsPack(gaps, prior).evaluate(coef, 0).prediction
+            pack = GibbsPack(gaps, prior)
+            yield pack.evaluate(coef, 0).prediction, handicap
+            yield pack.evaluate(sharp, 0).prediction, HANDICAP
 
 
 def _head_units(
-    head: Head, coef: FloatArray, block: Block, label: int, total: FloatArray
-) -> Iterator[FloatArray]:
-    """Thresholds in ranks that any head infers, see `propose`.
+    head: Head,
+    coef: FloatArray,
+    block: Block,
+    label: int,
+    costs: list[_Costs],
+    total: FloatArray,
+) -> Iterator[tuple[FloatArray, float]]:
+    """Thresholds in ranks that any head infers, and their handicaps.
 
     Rows of one value and label are one token of their summed weight.
     """
-    first = np.concatenate([[0], block.ends[:-1] + 1])
+    first = np.concatenate([[0], block.ends[:-1] + 1])  # rows of each value
     first[block.offsets[:-1]] = np.arange(len(block.columns)) * block.x.shape[1]
     of_label = block.weights_of(label)
     mass = [
@@ -104,9 +157,10 @@ def _head_units(
     ]
     per_weight = np.repeat(_per_weight(block, total), block.sizes)
     ranks, labels = np.repeat(block.ranks, 2), np.tile([True, False], len(block.ranks))
-    for costs in _costs(total[label] / total.sum()):
+    for *pair, handicap in costs:
         tokens = np.stack(
-            [cost * per_weight * m for cost, m in zip(costs, mass, strict=True)], axis=1
+            [cost * (per_weight * m) for cost, m in zip(pair, mass, strict=True)],
+            axis=1,
         ).ravel()
         kept = tokens > 0
         counts = np.add.reduceat(kept, 2 * block.offsets[:-1], dtype=np.int64)
@@ -115,23 +169,25 @@ def _head_units(
             contexts = Contexts.from_arrays(
                 ranks[kept], side[kept], offsets, weights=tokens[kept]
             )
-            yield head.predict(contexts, coef)
+            yield head.predict(contexts, coef), handicap
 
 
 def propose(
     stump: PretrainedAttentionStump, block: Block, total: FloatArray
-) -> FloatArray:
-    """Inferred thresholds in ranks, of shape (n_candidates, n_features).
+) -> Proposal:
+    """Inferred thresholds in ranks.
 
     For each class against the rest (for two classes, the second against the first),
     for each pair of class costs: label 1 at or below the threshold, then above it.
     """
     present = np.flatnonzero(total)
     head, coef = stump.head_, stump.coef_
-    units: list[FloatArray] = []
+    found: list[tuple[FloatArray, float]] = []
     for label in present[1:] if len(present) == 2 else present:
+        costs = _costs(total[label], np.delete(total, label).sum())
         if type(head) is GibbsHead:
-            units.extend(_gibbs_units(head, coef, block, label, total))
+            found.extend(_gibbs_units(head, coef, block, label, costs, total))
         else:
-            units.extend(_head_units(head, coef, block, label, total))
-    return np.stack(units)
+            found.extend(_head_units(head, coef, block, label, costs, total))
+    units, handicap = zip(*found, strict=True)
+    return Proposal(np.stack(units), np.array(handicap))

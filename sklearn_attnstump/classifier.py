@@ -32,7 +32,6 @@ from sklearn_attnstump.splits import (
     Split,
     Table,
     best_split,
-    impurity,
     make_table,
 )
 
@@ -50,7 +49,7 @@ class AttentionStumpClassifier(ClassifierMixin, BaseEstimator):
     """A decision stump for ordinary tables, its threshold read by a frozen attention.
 
     The training table is the context: for each feature, each direction and each class
-    against the rest, a pretrained, frozen attention infers a threshold from the ranks
+    against the rest, a pretrained, frozen attention infers thresholds from the ranks
     of the observations and their labels, and the split of lowest impurity is kept.
     Nothing is trained at `fit`. It serves in the place of
     ``DecisionTreeClassifier(max_depth=1)``, alone, in pipelines and in ensembles.
@@ -114,9 +113,11 @@ class AttentionStumpClassifier(ClassifierMixin, BaseEstimator):
     Of equal splits the first feature's is kept. Replicating a row does what doubling
     its weight does, and the unit of the weights plays no part.
 
-    The threshold need not be the one of least impurity: it is a mean over all good
-    ones, and there lies its use where labels are noisy. This class, its criterion and
-    class costs are this project's own.
+    The threshold need not be the one of least impurity: as a rule it is a mean over all
+    good ones, and there lies its use where labels are noisy. To be kept, a split that
+    cuts off a small, pure leaf, or that no other threshold is nearly as good as, must
+    lower the impurity by a quarter more than others. This class, its criterion, class
+    costs and that handicap are this project's own.
 
     Examples
     --------
@@ -341,8 +342,7 @@ class AttentionStumpClassifier(ClassifierMixin, BaseEstimator):
             self.missing_go_to_left_ = bool(whole[0] > whole[1])
         self.value_ = weights / whole[:, np.newaxis]
         self.direction_ = "<=" if self.value_[0, -1] >= self.value_[1, -1] else ">="
-        root = float(impurity(table.totals, self.criterion) / table.totals.sum())
-        if split.impurity < root - SAME_IMPURITY:
+        if split.score < 1 - SAME_IMPURITY:
             self.feature_importances_[split.column] = 1.0
 
     def __sklearn_clone__(self) -> AttentionStumpClassifier:
