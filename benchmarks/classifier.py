@@ -262,7 +262,7 @@ def main() -> None:
     )
     header = [
         "observations",
-        "uneven, handicap",
+        "handicap",
         "mean",
         "worst",
         "mean, rare",
