@@ -72,10 +72,16 @@ class AffineMap:
     def values(self) -> FloatArray:
         """ndarray of shape (n_tokens,): the observations in unit coordinates."""
         x, sizes = self.contexts.values[:, 0], self.contexts.sizes
-        per_task = (self.origin, self.span, self.unit)
-        if all((array == array[0]).all() for array in per_task):  # one map for all
-            return self._to_unit(x, *(array[:1] for array in per_task))
-        return self._to_unit(x, *(np.repeat(array, sizes) for array in per_task))
+        maps = [self.origin, self.span, self.unit]
+        if all((array == array[0]).all() for array in maps):  # one map for all
+            maps = [array[:1] for array in maps]
+        else:
+            maps = [np.repeat(array, sizes) for array in maps]
+        if self.contexts.weights is None:
+            return self._to_unit(x, *maps)
+        # Tokens of weight zero may lie anywhere: at an end they overflow nowhere.
+        with np.errstate(over="ignore"):
+            return np.clip(self._to_unit(x, *maps), 0.0, 1.0)
 
     def to_unit(self, thresholds: FloatArray) -> FloatArray:
         """Thresholds, one for each context, into unit coordinates."""

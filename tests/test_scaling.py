@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from sklearn_attnstump import Contexts
+from sklearn_attnstump import Contexts, PretrainedAttentionStump
 from sklearn_attnstump.scaling import (
     AffineMap,
     RankMap,
@@ -435,3 +435,17 @@ def test_maps_agree_with_themselves_on_one_context(ragged, kind):
         np.testing.assert_array_equal(alone.values(), values[task])
         assert alone.to_feature(unit[:1])[0] == whole.to_feature(unit)[task]
         assert alone.to_unit(unit[:1])[0] == whole.to_unit(unit)[task]
+
+
+@pytest.mark.parametrize("head", ["single", "reflected", "gibbs"])
+@pytest.mark.parametrize("scaling", ["range", "context", "rank"])
+@pytest.mark.parametrize("far", [1e308, -1e308])
+def test_tokens_of_weight_zero_may_lie_anywhere(far, scaling, head):
+    """As if they were not there, also where their place in the range overflows."""
+    coef = (2.0, 1.0) if head == "gibbs" else (50.0, 58.0)
+    known = {} if scaling == "context" else {"feature_range": (0, 1e-5)}
+    frozen = PretrainedAttentionStump.from_coef(coef, head, scaling=scaling, **known)
+    x, y, weights = [0.0, 2e-6, 4e-6, 1e-5], [1, 1, 0, 0], [1.0, 2.0, 1.0, 1.0]
+    with_it = ([*x, far], [*y, 1], [*weights, 0.0])
+    found = frozen.predict([with_it])
+    assert found == pytest.approx(frozen.predict([(x, y, weights)]), rel=1e-12)
