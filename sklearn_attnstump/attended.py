@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_attnstump.contexts import Contexts
-from sklearn_attnstump.moments import CUT, LabelGroups
+from sklearn_attnstump.moments import LabelGroups, cut
 
 FloatArray = NDArray[np.float64]
 
@@ -64,7 +64,7 @@ class Attended:
             else:
                 u = u + end * np.log(contexts.weights) / self.scale
                 best = _EXTREME[end].reduceat(u, contexts.offsets[:-1])
-            reach = (CUT + np.log(contexts.sizes)) / self.scale
+            reach = cut(contexts.sizes) / self.scale
             reach += 4 * np.finfo(float).eps * (np.abs(best) + abs(self.ratio))
             limit = np.repeat(best - end * reach, contexts.sizes)
             # What is no number is kept: huge numbers overflowed.

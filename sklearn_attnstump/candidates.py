@@ -43,7 +43,7 @@ from sklearn_attnstump.contexts import Contexts
 from sklearn_attnstump.estimators import PretrainedAttentionStump
 from sklearn_attnstump.gaps import Gaps
 from sklearn_attnstump.gibbs import GibbsPack
-from sklearn_attnstump.heads import GibbsHead, Head
+from sklearn_attnstump.heads import GibbsHead
 from sklearn_attnstump.moments import positions
 from sklearn_attnstump.splits import Block, Proposal
 
@@ -92,18 +92,21 @@ def _costs(one: float, rest: float) -> list[_Costs]:
     return costs
 
 
+class _Counts(NamedTuple):
+    """Whose labels are counted, and as how many observations."""
+
+    block: Block
+    label: int
+    per_weight: FloatArray  # (n_features,): observations of a unit of weight
+
+
 def _per_weight(block: Block, total: FloatArray) -> FloatArray:
     """Observations that a unit of weight counts as, for each feature."""
     return np.maximum(block.sizes, OBSERVATIONS) / total.sum()
 
 
 def _gibbs_units(
-    head: GibbsHead,
-    coef: FloatArray,
-    block: Block,
-    label: int,
-    costs: list[_Costs],
-    total: FloatArray,
+    stump: PretrainedAttentionStump, counts: _Counts, costs: list[_Costs]
 ) -> Iterator[tuple[FloatArray, float]]:
     """Thresholds in ranks that the Gibbs head infers, and their handicaps.
 
@@ -111,9 +114,11 @@ def _gibbs_units(
     contradicts what the labelling does not, so that ``-D`` stands for its ``D``: only
     differences of ``D`` matter. Gaps of no weight are left out before the softmax.
     """
+    head, coef = stump.head_, stump.coef_
+    block, label, per_feature = counts
     left, sizes = block.gaps()
     starts = np.concatenate([[0], np.cumsum(sizes)])[:-1]
-    per_weight = np.repeat(_per_weight(block, total), sizes)
+    per_weight = np.repeat(per_feature, sizes)
     one = np.cumsum(block.weights_of(label), axis=1).ravel()[block.ends[left]]
     rest = (block.upto[left] - one) * per_weight
     one *= per_weight
@@ -137,17 +142,13 @@ def _gibbs_units(
 
 
 def _head_units(
-    head: Head,
-    coef: FloatArray,
-    block: Block,
-    label: int,
-    costs: list[_Costs],
-    total: FloatArray,
+    stump: PretrainedAttentionStump, counts: _Counts, costs: list[_Costs]
 ) -> Iterator[tuple[FloatArray, float]]:
     """Thresholds in ranks that any head infers, and their handicaps.
 
     Rows of one value and label are one token of their summed weight.
     """
+    block, label, per_feature = counts
     first = np.concatenate([[0], block.ends[:-1] + 1])  # rows of each value
     first[block.offsets[:-1]] = np.arange(len(block.columns)) * block.x.shape[1]
     of_label = block.weights_of(label)
@@ -155,7 +156,7 @@ def _head_units(
         np.add.reduceat(weights.ravel(), first)
         for weights in (of_label, block.weights - of_label)
     ]
-    per_weight = np.repeat(_per_weight(block, total), block.sizes)
+    per_weight = np.repeat(per_feature, block.sizes)
     ranks, labels = np.repeat(block.ranks, 2), np.tile([True, False], len(block.ranks))
     for *pair, handicap in costs:
         tokens = np.stack(
@@ -163,13 +164,13 @@ def _head_units(
             axis=1,
         ).ravel()
         kept = tokens > 0
-        counts = np.add.reduceat(kept, 2 * block.offsets[:-1], dtype=np.int64)
-        offsets = np.concatenate([[0], np.cumsum(counts)])
+        n_kept = np.add.reduceat(kept, 2 * block.offsets[:-1], dtype=np.int64)
+        offsets = np.concatenate([[0], np.cumsum(n_kept)])
         for side in (labels, ~labels):
             contexts = Contexts.from_arrays(
                 ranks[kept], side[kept], offsets, weights=tokens[kept]
             )
-            yield head.predict(contexts, coef), handicap
+            yield stump.head_.predict(contexts, stump.coef_), handicap
 
 
 def propose(
@@ -181,13 +182,11 @@ def propose(
     for each pair of class costs: label 1 at or below the threshold, then above it.
     """
     present = np.flatnonzero(total)
-    head, coef = stump.head_, stump.coef_
+    infer = _gibbs_units if type(stump.head_) is GibbsHead else _head_units
+    per_weight = _per_weight(block, total)
     found: list[tuple[FloatArray, float]] = []
     for label in present[1:] if len(present) == 2 else present:
         costs = _costs(total[label], np.delete(total, label).sum())
-        if type(head) is GibbsHead:
-            found.extend(_gibbs_units(head, coef, block, label, costs, total))
-        else:
-            found.extend(_head_units(head, coef, block, label, costs, total))
+        found.extend(infer(stump, _Counts(block, label, per_weight), costs))
     units, handicap = zip(*found, strict=True)
     return Proposal(np.stack(units), np.array(handicap))

@@ -24,7 +24,7 @@ from sklearn_attnstump.contexts import Contexts
 from sklearn_attnstump.coordinates import Coordinates, LogCoordinates
 from sklearn_attnstump.gaps import Gaps, equal_rows, find_gaps
 from sklearn_attnstump.head import Derivatives, Head, Packed, Penalty, as_pair
-from sklearn_attnstump.moments import CUT, Recent, positions
+from sklearn_attnstump.moments import Recent, cut, positions
 from sklearn_attnstump.priors import GapPrior, Prior, corpus_prior
 
 FloatArray = NDArray[np.float64]
@@ -344,7 +344,7 @@ class _Terms(NamedTuple):
             gain = self.log_mass - log_next
             gain *= np.where(gain > 0, kap[1], kap[0])
             behind = np.float64(lam) * (self.excess - least) - gain
-        return ~(behind > np.repeat(CUT + np.log(self.sizes), self.sizes))
+        return ~(behind > np.repeat(cut(self.sizes), self.sizes))
 
     def sum(self, weighted: FloatArray) -> FloatArray:
         """ndarray of shape (n_tasks,): sums over the gaps of each context."""

@@ -23,10 +23,8 @@ from sklearn_attnstump.workers import Workers
 
 FloatArray = NDArray[np.float64]
 
-# Tokens of a block, a MiB an array, of contexts on disk and of a single huge one too;
-# and for heads that make little of many tokens, so that the calls of Python code weigh.
+# Tokens of a block: a MiB an array.
 _BLOCK = 1 << 17
-_LARGE_BLOCK = 1 << 18
 
 # Tokens from which on a single context is not laid out in memory any more.
 _HUGE = 1 << 20
@@ -69,8 +67,13 @@ def infer(
 
 
 def _block_size(contexts: Contexts, head: Head) -> int:
+    """Tokens of a block of contexts.
+
+    Two blocks in one for heads that make little of many tokens, so that the calls of
+    Python code weigh; but not of contexts on disk, where memory may be scarce.
+    """
     on_disk = isinstance(contexts.values, np.memmap)
-    return _LARGE_BLOCK if head.streams and not on_disk else _BLOCK
+    return 2 * _BLOCK if head.streams and not on_disk else _BLOCK
 
 
 def _infer_block(

@@ -53,10 +53,15 @@ IntArray = NDArray[np.int64]
 _SEGMENT = 1 << 16
 
 # Negligible: exp(-37) is 9e-17, below half of float64's epsilon.
-CUT = 37.0
+_CUT = 37.0
 
 # Windows for each octave of the scale.
 _STEPS = 8
+
+
+def cut(sizes: IntArray) -> FloatArray:
+    """How far scores of so many tokens lie behind that all of them are negligible."""
+    return _CUT + np.log(sizes)
 
 
 class Cumulants(NamedTuple):
@@ -341,11 +346,11 @@ class LabelGroups:
     @cached_property
     def _cut(self) -> FloatArray:
         """``c`` above for each group; a ratio of two weights adds its logarithm."""
-        cut = CUT + np.log(self.sizes)
+        behind = cut(self.sizes)
         if self.omega is not None:
-            cut += np.log(np.maximum.reduceat(self.omega, self.starts))
-            cut -= np.log(np.minimum.reduceat(self.omega, self.starts))
-        return cut
+            behind += np.log(np.maximum.reduceat(self.omega, self.starts))
+            behind -= np.log(np.minimum.reduceat(self.omega, self.starts))
+        return behind
 
     def cumulants(self, scale: float, order: int) -> Cumulants:
         """Mean, and variance and third cumulant for orders 1 and 2, at a scale."""

@@ -96,23 +96,21 @@ class SingleHead(Head):
         """
         sides = [float(sign) * coef for sign in self._sides]
         tilts: list[list[Cumulants]] = [[] for _ in sides]
-        last, first = [], []
+        edges = []
         for piece in pieces:
             attended = Attended(piece, coef)
             for sign, side, parts in zip(self._sides, sides, tilts, strict=True):
                 groups = attended.groups(sign)
                 parts.append(groups.cumulants(float(side[0]), 0))
                 if sign == 1:
-                    edges = attended.label_edges(groups)
-            last.append(edges[0])
-            first.append(edges[1])
+                    edges.append(attended.label_edges(groups))
         shares = [  # of the mean, whose sum might overflow
             _mix(merge(parts, side[0]), side[0], side[1], order=0).prediction
             / len(sides)
             for side, parts in zip(sides, tilts, strict=True)
         ]
-        edges = np.max(last, axis=0), np.min(first, axis=0)
-        return np.sum(shares, axis=0), edges
+        last, first = zip(*edges, strict=True)
+        return np.sum(shares, axis=0), (np.max(last, axis=0), np.min(first, axis=0))
 
     def predict(self, contexts: Any, coef: ArrayLike) -> FloatArray:
         """Infer the threshold of each context.
