@@ -66,4 +66,4 @@ for factor, color, marker in [
     right.loglog(loss, marker=marker, ms=4, markevery=0.1, color=color, label=label)
     print(f"step {factor:3d} a0^3: ends at a = {path[-1, 0]:8.1f}, loss {loss[-1]:.1e}")
 right.set(title="how far to step", xlabel="constant steps", ylabel="loss $L$")
-right.legend(loc="center right")
+right.legend(loc="upper right", bbox_to_anchor=(1.0, 0.88))  # between the lines
