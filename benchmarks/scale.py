@@ -58,10 +58,11 @@ def linear_section(extent: Extent) -> Section:
             spread = max(values) / min(values)
             targets.append(Target(f"{what}: {name}", 2, spread, "times"))
     text = """
-    Nanoseconds a token, one thread, single head unless said. `predict` is that of
-    `Contexts`. The pack is done once in a fit. Left out are the Gibbs head on one
-    context beyond 1e7, which it sorts in memory, and repetitions beyond one for the
-    Gibbs head at 1e8.
+    Nanoseconds a token, one thread, single head unless said. A step is Newton's at
+    `a = 30`: an evaluation with second derivatives. `fit` is Newton's from `Contexts`
+    to the fitted estimator, `predict` that of `Contexts`. The pack is done once in a
+    fit. Left out are the Gibbs head on one context beyond 1e7, which it sorts in
+    memory, and repetitions beyond one for the Gibbs head and for `fit` at 1e8.
     """
     return Section("From small to large", [prose(text), *parts], targets)
 
@@ -80,7 +81,12 @@ def costs_at(n_contexts: int, size: int, extent: Extent) -> dict[str, float]:
     costs = {"pass": measure(int, X.n_tokens, pairs=pairs).of_pass * 1e9 / X.n_tokens}
     for coef in points("single")[:2]:
         costs[f"evaluation, a = {coef[0]:g}"] = cost(partial(loss.evaluate, coef))
+    costs["step"] = cost(partial(loss.evaluate, points("single")[0], 2))
     del loss
+    costs["fit"] = 0.0
+    if n_contexts > 1:  # of one task nothing can be learned
+        each = partial(quietly, stump().fit, X, y)
+        costs["fit"] = cost(each, 1 if X.n_tokens > 1e7 else pairs)
     costs["pack"] = cost(partial(head.pack, X))
     for name in HEADS:
         frozen = frozen_stump(name)
