@@ -48,6 +48,7 @@ from sklearn_attnstump.moments import positions
 from sklearn_attnstump.splits import Block, Proposal
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
 
 # A feature counts as so many observations as it has distinct values, but as no fewer
 # than this. Fewer make wide posteriors, which better the threshold where labels are
@@ -64,6 +65,9 @@ HANDICAP = 1.25
 _REACH = 100.0
 # What "without bounds" is: a thousandth of an observation tells gaps apart.
 _SHARPER = 1e6
+# Gaps that are evaluated at a time: of few rows, for many class costs at once, as each
+# call of NumPy costs as much as some hundred gaps.
+_AT_ONCE = 1 << 16
 # Log odds of the costs at most: where a class hardly weighs anything.
 _FAR = 650.0
 
@@ -117,7 +121,6 @@ def _gibbs_units(
     head, coef = stump.head_, stump.coef_
     block, label, per_feature = counts
     left, sizes = block.gaps()
-    starts = np.concatenate([[0], np.cumsum(sizes)])[:-1]
     per_weight = np.repeat(per_feature, sizes)
     one = np.cumsum(block.weights_of(label), axis=1).ravel()[block.ends[left]]
     rest = (block.upto[left] - one) * per_weight
@@ -125,20 +128,43 @@ def _gibbs_units(
     prior = head.prior_in_use()
     reach = _REACH / coef[0] if coef[0] > 0 else np.inf
     sharp = coef * (_SHARPER, 1.0)
-    for cost_one, cost_rest, handicap in costs:
-        disagreement = cost_rest * rest - cost_one * one
-        for sign, extreme in ((1.0, np.minimum), (-1.0, np.maximum)):
-            least = extreme.reduceat(disagreement, starts)
-            bound = np.repeat(least + sign * reach, sizes)
-            compare = np.less_equal if sign > 0 else np.greater_equal
-            near = positions(compare(disagreement, bound))
-            offsets = np.searchsorted(near, np.append(starts, len(left)))
-            excess = disagreement[near] - np.repeat(least, np.diff(offsets))
-            lo = left[near]
-            gaps = Gaps(block.ranks[lo], block.ranks[lo + 1], sign * excess, offsets)
-            pack = GibbsPack(gaps, prior)
-            yield pack.evaluate(coef, 0).prediction, handicap
-            yield pack.evaluate(sharp, 0).prediction, HANDICAP
+    sides = [(cost, sign) for cost in costs for sign in (1.0, -1.0)]
+    at_once = max(1, _AT_ONCE // len(left))
+    for first in range(0, len(sides), at_once):
+        some = sides[first : first + at_once]
+        disagreement = np.empty((len(some), len(left)))
+        for (cost, sign), row in zip(some, disagreement, strict=True):
+            np.multiply(rest, sign * cost.rest, out=row)
+            row -= (sign * cost.one) * one
+        gaps = _near(disagreement.ravel(), block.ranks, left, sizes, reach)
+        pack = GibbsPack(gaps, prior)
+        plain, sharply = (
+            pack.evaluate(c, 0).prediction.reshape(len(some), -1) for c in (coef, sharp)
+        )
+        for (cost, _), *found in zip(some, plain, sharply, strict=True):
+            yield from zip(found, (cost.handicap, HANDICAP), strict=True)
+
+
+def _near(
+    disagreement: FloatArray,
+    ranks: FloatArray,
+    left: IntArray,
+    sizes: IntArray,
+    reach: float,
+) -> Gaps:
+    """Gaps that contradict at most `reach` observations more than the best of theirs.
+
+    `disagreement` is of the gaps on the right of the values `left`, `sizes` of them a
+    feature, over and over.
+    """
+    sizes = np.tile(sizes, len(disagreement) // len(left))
+    starts = np.cumsum(sizes) - sizes
+    least = np.minimum.reduceat(disagreement, starts)
+    near = positions(disagreement <= np.repeat(least + reach, sizes))
+    offsets = np.searchsorted(near, np.append(starts, len(disagreement)))
+    excess = disagreement[near] - np.repeat(least, np.diff(offsets))
+    lo = left.take(near, mode="wrap")
+    return Gaps(ranks[lo], ranks[lo + 1], excess, offsets)
 
 
 def _head_units(

@@ -107,12 +107,13 @@ def test_general_way_agrees_with_the_short_one(n_classes):
     assert_same_split(short, general.fit(X, y, weights))
 
 
-def test_blocks_of_features_change_nothing(monkeypatch):
+def test_blocks_of_features_and_of_costs_change_nothing(monkeypatch):
     X, y = noisy_table(6, n_classes=3, ties=True)
     X[::7, 1] = np.nan
     whole = AttentionStumpClassifier().fit(X, y)
-    monkeypatch.setattr(splits, "_BLOCK", 1)
-    assert_same_split(whole, AttentionStumpClassifier().fit(X, y), exactly=True)
+    for place, name in ((candidates, "_AT_ONCE"), (splits, "_BLOCK")):
+        monkeypatch.setattr(place, name, 1)
+        assert_same_split(whole, AttentionStumpClassifier().fit(X, y), exactly=True)
 
 
 @pytest.mark.parametrize("criterion", ["gini", "entropy"])
