@@ -108,7 +108,8 @@ class AttentionStumpClassifier(ClassifierMixin, BaseEstimator):
     Tables are dense: sparse ones are refused, so let an encoder before it make dense
     columns (``OneHotEncoder(sparse_output=False)``). There is no ``class_weight``: pass
     ``sample_weight=compute_sample_weight("balanced", y)``, a function of
-    `sklearn.utils.class_weight`, to `fit`.
+    `sklearn.utils.class_weight`, to `fit`. There is no ``tree_``, nor what reads it
+    (``apply``, ``decision_path``). Time grows with rows times features times classes.
 
     Of equal splits the first feature's is kept. Replicating a row does what doubling
     its weight does, and the unit of the weights plays no part.
@@ -249,6 +250,25 @@ class AttentionStumpClassifier(ClassifierMixin, BaseEstimator):
         leaf = self._leaf(X)
         return self.value_[leaf]
 
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Logarithms of `predict_proba`, minus infinity for shares of zero.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        log_shares : ndarray of shape (n_samples, n_classes)
+
+        Raises
+        ------
+        NotFittedError, ValueError, TypeError
+            As `predict`.
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
     def decision_function(self, X: Any) -> FloatArray:
         """Class shares of each row's leaf, or their difference for two classes.
 
@@ -293,7 +313,7 @@ class AttentionStumpClassifier(ClassifierMixin, BaseEstimator):
     def _frozen_stump(self) -> PretrainedAttentionStump:
         if self.stump is None:
             return PretrainedAttentionStump.from_coef(_SHIPPED, "gibbs", scaling="rank")
-        if not hasattr(self.stump, "attention"):
+        if isinstance(self.stump, type) or not hasattr(self.stump, "attention"):
             raise TypeError(
                 f"stump={self.stump!r} has no attention to read ranks with. Pass a "
                 "fitted PretrainedAttentionStump."
@@ -301,7 +321,8 @@ class AttentionStumpClassifier(ClassifierMixin, BaseEstimator):
         if not (hasattr(self.stump, "head_") and hasattr(self.stump, "coef_")):
             raise NotFittedError(
                 f"stump={self.stump!r} is not fitted. Fit it on tasks of known "
-                "threshold first; scikit-learn's clone() of a stump is not fitted."
+                "threshold first; scikit-learn's clone() of a stump is not fitted, so "
+                "wrap it in sklearn.frozen.FrozenEstimator to search over stumps."
             )
         return self.stump
 
@@ -339,11 +360,73 @@ class AttentionStumpClassifier(ClassifierMixin, BaseEstimator):
         ).reshape(2, n_classes)
         whole = weights.sum(axis=1)
         if split.missing_left is None:
-            self.missing_go_to_left_ = bool(whole[0] > whole[1])
+            # Leaves that weigh the same but for rounding are equal: right, as in trees.
+            excess = whole[0] - whole[1]
+            self.missing_go_to_left_ = bool(excess > SAME_IMPURITY * whole.sum())
         self.value_ = weights / whole[:, np.newaxis]
         self.direction_ = "<=" if self.value_[0, -1] >= self.value_[1, -1] else ">="
         if split.score < 1 - SAME_IMPURITY:
             self.feature_importances_[split.column] = 1.0
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters; those of `stump` are none of this classifier's.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Plays no part.
+
+        Returns
+        -------
+        params : dict
+
+        See Also
+        --------
+        set_params : Sets them.
+
+        Examples
+        --------
+        >>> from sklearn_attnstump.classifier import AttentionStumpClassifier
+        >>> AttentionStumpClassifier(criterion="entropy").get_params()["criterion"]
+        'entropy'
+        """
+        return super().get_params(deep=False)
+
+    def set_params(self, **params: Any) -> AttentionStumpClassifier:
+        """Set parameters, but for those of `stump`, which stays frozen.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters by name.
+
+        Returns
+        -------
+        self : AttentionStumpClassifier
+
+        Raises
+        ------
+        ValueError
+            Of names that are no parameters, or are parameters of `stump`.
+
+        See Also
+        --------
+        get_params : The parameters.
+
+        Examples
+        --------
+        >>> from sklearn_attnstump.classifier import AttentionStumpClassifier
+        >>> AttentionStumpClassifier().set_params(max_features="sqrt")
+        AttentionStumpClassifier(max_features='sqrt')
+        """
+        for name in params:
+            if name.startswith("stump__"):
+                raise ValueError(
+                    f"{name!r} cannot be set: the stump is frozen, and others may "
+                    "share it. Fit another one, and set it as `stump`."
+                )
+        super().set_params(**params)
+        return self
 
     def __sklearn_clone__(self) -> AttentionStumpClassifier:
         """A clone shares the pretrained stump, which scikit-learn would unfit."""

@@ -222,6 +222,22 @@ def impurity(weights: FloatArray, criterion: str) -> FloatArray:
     return xlog1py(weights, odds).sum(axis=-1) / np.log(2.0)
 
 
+def _distinct(cuts: IntArray) -> tuple[IntArray, IntArray]:
+    """The different values of each column in ascending order, the last one repeated.
+
+    And where each value went: ``cuts == np.take_along_axis(distinct, index, axis=0)``.
+    """
+    order = np.argsort(cuts, axis=0)
+    ascending = np.take_along_axis(cuts, order, axis=0)
+    place = np.zeros_like(cuts)
+    np.cumsum(ascending[1:] != ascending[:-1], axis=0, out=place[1:])
+    distinct = np.repeat(ascending[-1:], place[-1].max() + 1, axis=0)
+    np.put_along_axis(distinct, place, ascending, axis=0)
+    index = np.empty_like(cuts)
+    np.put_along_axis(index, order, place, axis=0)
+    return distinct, index
+
+
 def _class_weights(
     block: Block, cuts: IntArray, n_classes: int
 ) -> tuple[FloatArray, FloatArray]:
@@ -231,7 +247,7 @@ def _class_weights(
     ----------
     block : Block
     cuts : ndarray of shape (n_cuts, n_features)
-        Positions in ``block.x.flat``, none of them a feature's last.
+        Positions in ``block.x.flat``, ascending, none of them a feature's last row.
     n_classes : int
 
     Returns
@@ -239,10 +255,8 @@ def _class_weights(
     left, right : ndarray of shape (n_cuts, n_features, n_classes)
     """
     n_features, n_rows = block.x.shape
-    order = np.argsort(cuts, axis=0)
-    after = np.take_along_axis(cuts, order, axis=0).T + 1
     begins = np.arange(n_features)[:, np.newaxis] * n_rows
-    starts = np.concatenate([begins, after], axis=1)
+    starts = np.concatenate([begins, cuts.T + 1], axis=1)
     empty = starts[:, 1:] == starts[:, :-1]
     left = np.empty((*cuts.shape, n_classes))
     right = np.empty_like(left)
@@ -252,10 +266,8 @@ def _class_weights(
         flat = np.add.reduceat(block.weights_of(label).ravel(), starts.ravel())
         stretch = flat.reshape(starts.shape)
         stretch[:, :-1][empty] = 0.0
-        upto = np.cumsum(stretch, axis=1).T
-        beyond = np.cumsum(stretch[:, ::-1], axis=1)[:, ::-1].T
-        np.put_along_axis(left[..., label], order, upto[:-1], axis=0)
-        np.put_along_axis(right[..., label], order, beyond[1:], axis=0)
+        left[..., label] = np.cumsum(stretch, axis=1).T[:-1]
+        right[..., label] = np.cumsum(stretch[:, ::-1], axis=1)[:, ::-1].T[1:]
     return left, right
 
 
@@ -270,13 +282,14 @@ def _judge(
     block: Block, place: IntArray, left_over: Callable[..., FloatArray]
 ) -> _Judged:
     """Weigh the splits behind some values, missing values on their better side."""
-    cuts = block.ends[block.offsets[:-1] + place]
+    cuts, index = _distinct(block.ends[block.offsets[:-1] + place])
     left, right = _class_weights(block, cuts, block.missing.shape[1])
     one = other = left_over(left, right + block.missing)
     if block.missing.any():
         other = left_over(left + block.missing, right)
     missing_left = other < one - SAME_IMPURITY
-    return _Judged(np.where(missing_left, other, one), missing_left)
+    verdicts = np.where(missing_left, other, one), missing_left
+    return _Judged(*(np.take_along_axis(v, index, axis=0) for v in verdicts))
 
 
 def _best_of_block(

@@ -166,7 +166,9 @@ def test_any_fitted_stump_serves(head, corpus):
     assert_same_split(own, wrapped, exactly=True)
 
 
-@pytest.mark.parametrize("stump", [DecisionTreeClassifier(), DecisionStump()])
+@pytest.mark.parametrize(
+    "stump", [DecisionTreeClassifier(), DecisionStump(), PretrainedAttentionStump]
+)
 def test_what_is_no_stump_is_refused(stump):
     with pytest.raises(TypeError, match="Pass a fitted PretrainedAttentionStump"):
         AttentionStumpClassifier(stump).fit([[0.0], [1.0]], [0, 1])
@@ -185,6 +187,33 @@ def test_a_stump_that_is_not_fitted_is_refused():
     X, y = noisy_table(9)
     with pytest.raises(NotFittedError, match="is not fitted"):
         AttentionStumpClassifier(PretrainedAttentionStump()).fit(X, y)
+
+
+def test_parameters_of_the_frozen_stump_are_out_of_reach(corpus):
+    stump = PretrainedAttentionStump("reflected").fit(*corpus)
+    before = repr(stump.get_params())
+    classifier = AttentionStumpClassifier(stump)
+    assert set(classifier.get_params()) == set(classifier.get_params(deep=False))
+    with pytest.raises(ValueError, match="'stump__head' cannot be set"):
+        classifier.set_params(criterion="entropy", stump__head="single")
+    assert classifier.criterion == "gini"
+    assert repr(stump.get_params()) == before
+    assert classifier.set_params(criterion="entropy") is classifier
+    assert classifier.criterion == "entropy"
+
+
+def test_a_search_over_frozen_stumps_keeps_them():
+    stumps = [frozen(coef, "gibbs") for coef in ((0.01, 1.0), (5.0, 1.0))]
+    X, y = noisy_table(9)
+    search = GridSearchCV(
+        AttentionStumpClassifier(),
+        {"stump": [FrozenEstimator(stump) for stump in stumps]},
+        error_score="raise",
+    ).fit(X, y)
+    scores = [cross_val_score(AttentionStumpClassifier(s), X, y) for s in stumps]
+    found = search.cv_results_["mean_test_score"]
+    assert found.tolist() == np.mean(scores, axis=1).tolist()
+    assert found[0] != found[1]
 
 
 # Missing and infinite values ------------------------------------------------------
@@ -213,6 +242,14 @@ def test_values_missing_only_later_go_to_the_heavier_side(share_left):
     tree = DecisionTreeClassifier(max_depth=1).fit(x[:, None], y)
     assert stump.missing_go_to_left_ == (share_left > 0.5)
     assert_array_equal(stump.predict([[np.nan]]), tree.predict([[np.nan]]))
+
+
+@pytest.mark.parametrize("unit", [1.0, 0.1, 1 / 3, 1e-300])
+def test_values_missing_only_later_go_right_of_leaves_that_weigh_the_same(unit):
+    x, y = np.arange(6.0)[:, None], [0, 0, 0, 1, 1, 1]
+    weights = unit * np.array([1.0, 2.0, 3.0, 3.0, 2.0, 1.0])
+    stump = AttentionStumpClassifier().fit(x, y, weights)
+    assert not stump.missing_go_to_left_
 
 
 def test_missing_values_alone_can_tell_the_classes():
@@ -368,6 +405,7 @@ def test_decision_is_positive_where_the_second_class_is_predicted():
     assert_array_equal(stump.predict(x), stump.classes_[(decision > 0).astype(int)])
     shares = stump.predict_proba(x)
     assert_array_equal(stump.predict(x), stump.classes_[shares.argmax(axis=1)])
+    assert_array_equal(np.exp(stump.predict_log_proba(x)), shares)
     tied = shares[:, 0] == shares[:, 1]
     assert tied.any()
     assert (stump.predict(x)[tied] == 0).all()
@@ -503,6 +541,16 @@ def test_peak_memory_is_a_few_tables():
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 3 * X.nbytes  # the table itself is the fourth
+
+
+def test_peak_memory_of_many_classes_is_that_of_few_splits():
+    """There are 28 candidates for each class; splits that are the same are one."""
+    X, y = np.random.RandomState(0).normal(size=(300, 4)), np.arange(300) // 2
+    tracemalloc.start()
+    AttentionStumpClassifier().fit(X, y)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 10 * X.size * 150 * X.itemsize  # a table of class weights each
 
 
 def test_nothing_warns_on_extreme_weights():

@@ -60,7 +60,8 @@ CHECKS = {
     "SA01",  # no See Also
 }
 # What the example and the See Also of the class speak for.
-SPOKEN_FOR = {"fit", "predict", "predict_proba", "decision_function", "plot", "name"}
+SPOKEN_FOR = {"fit", "plot", "name", "decision_function"}
+SPOKEN_FOR |= {"predict", "predict_proba", "predict_log_proba"}
 # Names that scikit-learn's users know, without an array's shape.
 SHAPED = re.compile(r"\b(ndarray|array-like|array)\b")
 
