@@ -128,25 +128,26 @@ def _gibbs_units(
     prior = head.prior_in_use()
     reach = _REACH / coef[0] if coef[0] > 0 else np.inf
     sharp = coef * (_SHARPER, 1.0)
-    sides = [(cost, sign) for cost in costs for sign in (1.0, -1.0)]
     at_once = max(1, _AT_ONCE // len(left))
-    for first in range(0, len(sides), at_once):
-        some = sides[first : first + at_once]
+    for first in range(0, len(costs), at_once):
+        some = costs[first : first + at_once]
         disagreement = np.empty((len(some), len(left)))
-        for (cost, sign), row in zip(some, disagreement, strict=True):
-            np.multiply(rest, sign * cost.rest, out=row)
-            row -= (sign * cost.one) * one
-        gaps = _near(disagreement.ravel(), block.ranks, left, sizes, reach)
-        pack = GibbsPack(gaps, prior)
-        plain, sharply = (
-            pack.evaluate(c, 0).prediction.reshape(len(some), -1) for c in (coef, sharp)
-        )
-        for (cost, _), *found in zip(some, plain, sharply, strict=True):
-            yield from zip(found, (cost.handicap, HANDICAP), strict=True)
+        for cost, row in zip(some, disagreement, strict=True):
+            np.subtract(cost.rest * rest, cost.one * one, out=row)
+        units = []
+        for sign in (1.0, -1.0):
+            near = _near(disagreement.ravel(), sign, block.ranks, left, sizes, reach)
+            pack = GibbsPack(near, prior)
+            for scores in (coef, sharp):
+                found = pack.evaluate(scores, 0).prediction
+                units.append(found.reshape(len(some), -1))
+        for cost, *of_cost in zip(some, *units, strict=True):
+            yield from zip(of_cost, (cost.handicap, HANDICAP) * 2, strict=True)
 
 
 def _near(
     disagreement: FloatArray,
+    sign: float,
     ranks: FloatArray,
     left: IntArray,
     sizes: IntArray,
@@ -154,17 +155,21 @@ def _near(
 ) -> Gaps:
     """Gaps that contradict at most `reach` observations more than the best of theirs.
 
-    `disagreement` is of the gaps on the right of the values `left`, `sizes` of them a
-    feature, over and over.
+    ``sign * disagreement`` is of the gaps on the right of the values `left`, `sizes` of
+    them a feature, over and over.
     """
+    extreme = np.minimum if sign > 0 else np.maximum
+    compare = np.less_equal if sign > 0 else np.greater_equal
     sizes = np.tile(sizes, len(disagreement) // len(left))
     starts = np.cumsum(sizes) - sizes
-    least = np.minimum.reduceat(disagreement, starts)
-    near = positions(disagreement <= np.repeat(least + reach, sizes))
+    least = extreme.reduceat(disagreement, starts)
+    near = positions(compare(disagreement, np.repeat(least + sign * reach, sizes)))
     offsets = np.searchsorted(near, np.append(starts, len(disagreement)))
     excess = disagreement[near] - np.repeat(least, np.diff(offsets))
-    lo = left.take(near, mode="wrap")
-    return Gaps(ranks[lo], ranks[lo + 1], excess, offsets)
+    if len(disagreement) > len(left):
+        near %= len(left)
+    lo = left[near]
+    return Gaps(ranks[lo], ranks[lo + 1], sign * excess, offsets)
 
 
 def _head_units(
