@@ -10,7 +10,7 @@ place of them, and weights in any unit therefore give one and the same split.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +24,9 @@ CodeArray = NDArray[np.unsignedinteger[Any]]  # of as few bytes as the classes n
 
 # Entries of the table that are sorted at a time: what is made of them stays in cache.
 _BLOCK = 1 << 16
+# Weights of classes behind cuts that are summed at a time: of many classes there are
+# more than the table has entries.
+_AT_ONCE = 1 << 20
 # Impurities, and ranks, that are closer than this are the same: rounding must not
 # choose between splits that are equal, nor on which side of an observation a threshold
 # lies that symmetry puts on it.
@@ -64,6 +67,23 @@ class Block(NamedTuple):
         wide[self.offsets[1:] - 1] = False
         sizes = np.add.reduceat(wide, self.offsets[:-1], dtype=np.intp)
         return np.flatnonzero(wide), sizes
+
+    def part(self, start: int, stop: int) -> Block:
+        """Some neighbouring features."""
+        some = slice(start, min(stop, len(self.columns)))
+        offsets = self.offsets[start : some.stop + 1]
+        values = slice(offsets[0], offsets[-1])
+        return Block(
+            self.columns[some],
+            self.x[some],
+            self.codes[some],
+            self.weights[some],
+            self.ends[values] - start * self.x.shape[1],
+            offsets - offsets[0],
+            self.upto[values],
+            self.ranks[values],
+            self.missing[some],
+        )
 
     def weights_of(self, label: int) -> FloatArray:
         """ndarray of shape (n_features, n_rows): weights, 0 for all other classes."""
@@ -281,6 +301,23 @@ class _Judged(NamedTuple):
 def _judge(
     block: Block, place: IntArray, left_over: Callable[..., FloatArray]
 ) -> _Judged:
+    """Weigh the splits behind some values, some features at a time."""
+    n_cuts = min(len(place), int(block.sizes.max()))
+    step = max(1, _AT_ONCE // (n_cuts * block.missing.shape[1]))
+    if step >= len(block.columns):
+        return _weigh(block, place, left_over)
+    judged = [
+        _weigh(
+            block.part(start, start + step), place[:, start : start + step], left_over
+        )
+        for start in range(0, len(block.columns), step)
+    ]
+    return _Judged(*map(np.hstack, zip(*judged, strict=True)))
+
+
+def _weigh(
+    block: Block, place: IntArray, left_over: Callable[..., FloatArray]
+) -> _Judged:
     """Weigh the splits behind some values, missing values on their better side."""
     cuts, index = _distinct(block.ends[block.offsets[:-1] + place])
     left, right = _class_weights(block, cuts, block.missing.shape[1])
@@ -333,14 +370,34 @@ def _best_of_block(
     )
 
 
+def _blocks(table: Table, columns: IntArray) -> Iterator[IntArray]:
+    """The columns, as many at a time as stay in cache, and at least one."""
+    size = max(1, _BLOCK // len(table.codes))
+    for start in range(0, len(columns), size):
+        yield columns[start : start + size]
+
+
+def first_valid(table: Table, columns: IntArray) -> IntArray:
+    """The first column, in the order given, that can be split; none if none can be.
+
+    It has two values, or some that are missing and some that are not.
+    """
+    for some in _blocks(table, columns):
+        x = table.read(some)
+        low, high = np.fmin.reduce(x, axis=1), np.fmax.reduce(x, axis=1)
+        valid = (low < high) | (np.isnan(x).any(axis=1) & ~np.isnan(low))
+        if valid.any():
+            return some[[valid.argmax()]]
+    return columns[:0]
+
+
 def best_split(
     table: Table, columns: IntArray, propose: Propose, criterion: str
 ) -> Split | None:
     """The best split of some columns in ascending order, or None if none is valid."""
     best: Split | None = None
-    size = max(1, _BLOCK // len(table.codes))
-    for start in range(0, len(columns), size):
-        split = _best_of_block(table, columns[start : start + size], propose, criterion)
+    for some in _blocks(table, columns):
+        split = _best_of_block(table, some, propose, criterion)
         if split is None:
             continue
         if best is None or split.score < best.score - SAME_IMPURITY:

@@ -111,7 +111,11 @@ def test_blocks_of_features_and_of_costs_change_nothing(monkeypatch):
     X, y = noisy_table(6, n_classes=3, ties=True)
     X[::7, 1] = np.nan
     whole = AttentionStumpClassifier().fit(X, y)
-    for place, name in ((candidates, "_AT_ONCE"), (splits, "_BLOCK")):
+    for place, name in (
+        (candidates, "_AT_ONCE"),
+        (splits, "_AT_ONCE"),
+        (splits, "_BLOCK"),
+    ):
         monkeypatch.setattr(place, name, 1)
         assert_same_split(whole, AttentionStumpClassifier().fit(X, y), exactly=True)
 
