@@ -18,7 +18,7 @@ Costs with ``q`` between ``s``, which make the classes weigh the same, and one h
 which leave them as given, are even. With the others a small, pure leaf is cut off: a
 boosted sum of stumps may need that, while a single stump errs more on fresh rows for
 it, though its impurity be less (benchmarks/classifier.py). Some of both are tried; to
-be chosen, a split at uneven costs must lower the impurity by a quarter more. (For
+be chosen, a split at uneven costs must lower the impurity by a tenth more. (For
 several classes, and for other criteria, these costs are as good a guess as any.)
 
 **Sharp attention.** The mean over good thresholds may lie where none is: between two,
@@ -60,7 +60,7 @@ EVEN = (1.0, 0.5, 0.0)
 UNEVEN = (-1.0, -0.5, 0.5, 1.0)
 # How many times the gain of a split at even costs and with plain attention the gain of
 # any other must be.
-HANDICAP = 1.25
+HANDICAP = 1.1
 # Gaps that the labels make less likely than the best by exp(100) are not evaluated.
 _REACH = 100.0
 # What "without bounds" is: a thousandth of an observation tells gaps apart.

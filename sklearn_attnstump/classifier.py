@@ -121,7 +121,7 @@ class AttentionStumpClassifier(ClassifierMixin, BaseEstimator):
     The threshold need not be the one of least impurity: as a rule it is a mean over all
     good ones, and there lies its use where labels are noisy. To be kept, a split that
     cuts off a small, pure leaf, or that no other threshold is nearly as good as, must
-    lower the impurity by a quarter more than others. This class, its criterion, class
+    lower the impurity by a tenth more than others. This class, its criterion, class
     costs and that handicap are this project's own.
 
     Examples

@@ -71,7 +71,7 @@ def naive_split(X, y, weights, criterion):
                     both = naive_thresholds(x, y == label, weights, (1 - q, q), low)
                     for sharp, threshold in enumerate(both):
                         gain = root - weigh(x, threshold)
-                        gain /= 1.25 if position >= 3 or sharp else 1
+                        gain /= 1.1 if position >= 3 or sharp else 1
                         if gain > best[0] + 1e-10:
                             best = gain, feature, threshold
     return best
