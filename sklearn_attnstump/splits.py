@@ -304,8 +304,6 @@ def _judge(
     """Weigh the splits behind some values, some features at a time."""
     n_cuts = min(len(place), int(block.sizes.max()))
     step = max(1, _AT_ONCE // (n_cuts * block.missing.shape[1]))
-    if step >= len(block.columns):
-        return _weigh(block, place, left_over)
     judged = [
         _weigh(
             block.part(start, start + step), place[:, start : start + step], left_over
